@@ -1,0 +1,187 @@
+"""All settings, read once from the environment and `.env` (docs/wire.md, Commands and settings)."""
+
+import secrets
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from environs import Env
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+
+env = Env()
+env.read_env(str(BASE_DIR / ".env"), recurse=False)
+
+
+def _data_dir() -> Path:
+    """The data folder, made with mode 0700 (SPEC §16.2)."""
+    folder = Path(env.str("COWORK_DATA_DIR", str(BASE_DIR / "data"))).resolve()
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return folder
+
+
+def _secret_key(folder: Path) -> str:
+    """The given key, or one that is made once and kept in the data folder."""
+    given: str = env.str("COWORK_SECRET_KEY", "")
+    if given:
+        return given
+    path = folder / "secret-key"
+    try:
+        with path.open("x") as made:
+            path.chmod(0o600)
+            made.write(secrets.token_urlsafe(64))
+    except FileExistsError:
+        pass
+    return path.read_text().strip()
+
+
+def _seconds(name: str, default: float) -> timedelta:
+    return timedelta(seconds=env.float(name, default))
+
+
+def _database(folder: Path) -> dict[str, Any]:
+    url = env.str("COWORK_DATABASE_URL", "") or f"sqlite:///{folder / 'cowork.sqlite3'}"
+    database: dict[str, Any] = env.dj_db_url("COWORK_DATABASE_URL", url)
+    if database["ENGINE"].endswith("sqlite3"):
+        database["OPTIONS"] = {
+            "timeout": 5,
+            "transaction_mode": "IMMEDIATE",
+            "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;",
+        }
+    else:
+        database["CONN_MAX_AGE"] = 60
+        database["CONN_HEALTH_CHECKS"] = True
+    return database
+
+
+COWORK_DATA_DIR = _data_dir()
+SECRET_KEY = _secret_key(COWORK_DATA_DIR)
+DEBUG = env.bool("COWORK_DEBUG", False)
+DATABASES = {"default": _database(COWORK_DATA_DIR)}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+# Addresses
+
+COWORK_PUBLIC_URL = env.str("COWORK_PUBLIC_URL", "http://127.0.0.1:8000").rstrip("/")
+_public = urlsplit(COWORK_PUBLIC_URL)
+_is_https = _public.scheme == "https"
+ALLOWED_HOSTS = [
+    *env.list("COWORK_ALLOWED_HOSTS", []),
+    *([_public.hostname] if _public.hostname else []),
+    *([] if _is_https else ["localhost", "127.0.0.1", "[::1]"]),
+]
+CSRF_TRUSTED_ORIGINS = [COWORK_PUBLIC_URL]
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = _is_https
+SECURE_SSL_REDIRECT = _is_https
+SECURE_HSTS_SECONDS = 31_536_000 if _is_https else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = _is_https
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if _is_https else None
+SESSION_COOKIE_HTTPONLY = True
+X_FRAME_OPTIONS = "DENY"
+
+# The applications, from the top floor down
+
+INSTALLED_APPS = [
+    "daphne",
+    "messaging",
+    "cowork",
+    "teams",
+    "timeline",
+    "unfold",
+    "unfold.contrib.filters",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "whitenoise.runserver_nostatic",
+    "django.contrib.staticfiles",
+    "channels",
+    "django_q",
+    "django_htmx",
+    "rest_framework",
+    "rest_framework_api_key",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.locale.LocaleMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+]
+ROOT_URLCONF = "cowork.urls"
+ASGI_APPLICATION = "cowork.asgi.application"
+APPEND_SLASH = True
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in (
+        "UserAttributeSimilarityValidator",
+        "MinimumLengthValidator",
+        "CommonPasswordValidator",
+        "NumericPasswordValidator",
+    )
+]
+LOGIN_URL = "/sign-in/"
+LANGUAGE_CODE = "en"
+USE_TZ = True
+TIME_ZONE = "UTC"
+STATIC_URL = "/static/"
+STATIC_ROOT = COWORK_DATA_DIR / "static"
+WHITENOISE_USE_FINDERS = True
+
+REST_FRAMEWORK: dict[str, Any] = {
+    "DEFAULT_AUTHENTICATION_CLASSES": ["cowork.credentials.BearerOrSession"],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["timeline.wire.StrictJSONParser"],
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "EXCEPTION_HANDLER": "timeline.wire.problem",
+    "UNAUTHENTICATED_USER": None,
+}
+
+# What the product publishes (SPEC §16, docs/wire.md). Periods are timedeltas.
+
+COWORK_REDIS_URL = env.str("COWORK_REDIS_URL", "")
+CACHES: dict[str, Any] = {
+    "default": (
+        {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": COWORK_REDIS_URL}
+        if COWORK_REDIS_URL
+        else {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}
+    )
+}
+COWORK_TURN_LEASE = _seconds("COWORK_TURN_LEASE_SECONDS", 60)
+COWORK_REPLY_TIMEOUT = _seconds("COWORK_REPLY_TIMEOUT_SECONDS", 120)
+COWORK_RETRY_DELAYS = [
+    timedelta(seconds=float(part)) for part in env.list("COWORK_RETRY_SECONDS", ["1", "5", "30"])
+]
+COWORK_OUTBOX_LEASE = _seconds("COWORK_OUTBOX_LEASE_SECONDS", 30)
+COWORK_HANDLER_LIMIT = _seconds("COWORK_HANDLER_LIMIT_SECONDS", 30)
+COWORK_Q_TIMEOUT = env.int("COWORK_Q_TIMEOUT", 60)
+COWORK_Q_RETRY = env.int("COWORK_Q_RETRY", 90)
+COWORK_SWEEP = _seconds("COWORK_SWEEP_SECONDS", 15)
+COWORK_STALE_QUEUE = _seconds("COWORK_STALE_QUEUE_SECONDS", 300)
+COWORK_MESSAGE_MAX_BYTES = env.int("COWORK_MESSAGE_MAX_BYTES", 65_536)
+COWORK_QUEUE_MAX = env.int("COWORK_QUEUE_MAX", 5000)
+COWORK_CRASH_AT = env.str("COWORK_CRASH_AT", "") if DEBUG else ""
