@@ -89,8 +89,6 @@ class Task(Stateful):
     hop = models.PositiveIntegerField(default=0)
     # When a turn is due that follows one which met a usage limit (SPEC §6.5).
     resumes_at = models.DateTimeField(null=True)
-    # When an external agent last asked for a turn or listened for one.
-    reader_seen_at = models.DateTimeField(null=True)
 
     result_outcome = models.CharField(max_length=10, blank=True)
     result_summary = models.TextField(blank=True)
@@ -182,8 +180,6 @@ class Turn(Stateful):
     hop = models.PositiveIntegerField()
     runtime_mode = models.CharField(max_length=20, choices=RuntimeMode.choices)
     interaction_mode = models.CharField(max_length=10, choices=InteractionMode.choices)
-    # What the claim answered, kept so that a repeat of it answers the same.
-    answer = models.JSONField(default=dict)
 
     lease = models.DurationField()
     lease_expires_at = models.DateTimeField()
