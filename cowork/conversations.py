@@ -1,6 +1,7 @@
 """Which conversation of a bot a message goes to: the newest usable one (SPEC §3.4)."""
 
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from cowork import locks, tasks
@@ -36,6 +37,7 @@ def open_conversation(
     actor: Actor,
     now: datetime,
     branch_from: Task | None = None,
+    **modes: Any,
 ) -> Task:
     """Make a dormant conversation; within a team it is now the current one. The bot is locked."""
     if team is not None:
@@ -50,6 +52,7 @@ def open_conversation(
         branch_from=branch_from,
         actor=actor,
         now=now,
+        **modes,
     )
 
 

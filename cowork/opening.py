@@ -1,27 +1,27 @@
 """Opening tasks and conversations: dormant, running nothing (SPEC §3.4)."""
 
-from uuid import UUID
+from collections.abc import Mapping
+from typing import Any
 
 from cowork import conversations, locks, tasks
-from cowork.models import Task
+from cowork.models import RuntimeMode, Task
 from teams.authority import BotNotFound
 from teams.models import Bot, RuntimeProfile, Team
 from teams.permissions import May, Principal, require
 from timeline.clock import Clock
-from timeline.refusals import InvalidRequest
 from timeline.transactions import action
 
 
 @action
 def open_conversation(
-    bot: Bot, *, team: Team | None, title: str, by: Principal, clock: Clock
+    bot: Bot, *, team: Team | None, title: str, by: Principal, clock: Clock, **modes: Any
 ) -> Task:
     """Make a dormant conversation of a bot, in a team or outside any; it is the newest now.
 
-    `team` None takes the bot's only active persistent team, else none. Raises Forbidden,
-    BotNotFound for a deactivated bot.
+    `team` None takes the bot's only active persistent team, else none; `modes` are runtime_mode,
+    interaction_mode and batch_inputs. Raises Forbidden, BotNotFound for a deactivated bot.
     """
-    require(by, May.OPEN_TASKS)
+    _require_opening(by, modes)
     chosen = team or only_team_of(bot)
     if chosen is not None:
         locks.lock_team(chosen.id)
@@ -34,39 +34,40 @@ def open_conversation(
         title=title or locked.display_name,
         actor=by.actor,
         now=clock.now(),
+        **modes,
     )
 
 
 @action
 def open_root(
     *,
-    workspace_id: UUID,
     title: str,
     runtime: RuntimeProfile,
-    runtime_mode: str,
-    interaction_mode: str,
-    batch_inputs: bool,
     by: Principal,
     clock: Clock,
     bot: Bot | None = None,
+    **modes: Any,
 ) -> Task:
-    """Make a dormant root task. Raises Forbidden; a mode above `supervised` is for managers."""
-    require(by, May.OPEN_TASKS)
-    if runtime_mode != "supervised":
-        require(by, May.WIDEN_MODES)
-    if runtime.workspace_id != workspace_id or not runtime.is_active:
-        raise InvalidRequest(reason="runtime: there is no such profile.")
+    """Make a dormant root task that a profile runs; `modes` as for a conversation.
+
+    Raises Forbidden; a runtime mode above `supervised` is for managers (SPEC §10.1).
+    """
+    _require_opening(by, modes)
     return tasks.create(
         kind=Task.Kind.ROOT,
         title=title,
         runtime=runtime,
         bot=bot,
-        runtime_mode=runtime_mode,
-        interaction_mode=interaction_mode,
-        batch_inputs=batch_inputs,
         actor=by.actor,
         now=clock.now(),
+        **modes,
     )
+
+
+def _require_opening(by: Principal, modes: Mapping[str, Any]) -> None:
+    require(by, May.OPEN_TASKS)
+    if modes.get("runtime_mode", RuntimeMode.SUPERVISED) != RuntimeMode.SUPERVISED:
+        require(by, May.WIDEN_MODES)
 
 
 def only_team_of(bot: Bot) -> Team | None:

@@ -98,6 +98,20 @@ def set_status(
     log.append(task.stream, told, actor=actor, now=now)
 
 
+def conclude(task: Task, outcome: str, *, summary: str, actor: Actor, now: datetime) -> None:
+    """Move a task that runs no turn to completed or failed, with what came of it (SPEC §6.11).
+
+    A failed conversation takes no message by handle any more; the caller has locked its bot and
+    chooses the next current one.
+    """
+    if task.status == outcome:
+        return
+    more: dict[str, Any] = {"result_outcome": outcome, "result_summary": summary}
+    if outcome == Task.Status.FAILED:
+        more["is_current"] = False
+    set_status(task, outcome, actor=actor, now=now, reason=summary or None, **more)
+
+
 def change(task: Task, *, actor: Actor, now: datetime, **changes: Any) -> None:
     """Set title, modes or batch_inputs and tell which of them were changed; nothing else moves."""
     require_transaction()

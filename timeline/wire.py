@@ -5,7 +5,7 @@ import binascii
 import json
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import IO, Any, NoReturn, TypeVar
+from typing import IO, Any, ClassVar, NoReturn, TypeVar
 from uuid import UUID
 
 from django.conf import settings
@@ -39,6 +39,8 @@ class StrictJSONParser(parsers.BaseParser):
     """JSON in UTF-8 without NaN, NUL or halves of characters."""
 
     media_type = "application/json"
+    # Fields of the body in which NUL becomes U+FFFD instead of a refusal.
+    mended_fields: ClassVar[frozenset[str]] = frozenset()
 
     def parse(
         self,
@@ -53,6 +55,10 @@ class StrictJSONParser(parsers.BaseParser):
             parsed = json.loads(raw.decode("utf-8"), parse_constant=_refuse_constant)
         except (ValueError, RecursionError) as error:
             raise refusals.InvalidRequest(reason="The body is no JSON in UTF-8.") from error
+        if isinstance(parsed, dict):
+            for name in self.mended_fields & parsed.keys():
+                if isinstance(parsed[name], str):
+                    parsed[name] = parsed[name].replace("\0", "\N{REPLACEMENT CHARACTER}")
         _check_strings(parsed)
         return parsed
 

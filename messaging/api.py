@@ -1,0 +1,164 @@
+"""Messages over REST: sends and receipts. 202 means durable, not delivered.
+
+The first stop on the path of a message; next: `messaging/sending.py`.
+"""
+
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+from django.core.validators import RegexValidator
+from django.db.models import QuerySet
+from rest_framework import status
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from messaging import (
+    authority,
+    output,
+    quarantining,
+    receipts,
+    releasing,
+    retrying,
+    sending,
+    withdrawing,
+)
+from messaging.models import Receipt
+from timeline.clock import system_clock
+from timeline.refusals import InvalidRequest
+from timeline.wire import (
+    ApiView,
+    StrictCharField,
+    StrictSerializer,
+    StrictUUIDField,
+    as_uuid,
+    given,
+    page,
+)
+
+MESSAGE_ID = r"\A[A-Za-z0-9._:-]*\Z"
+
+
+class MessageIdField(StrictCharField):
+    """1-128 of `A-Z a-z 0-9 . _ : -`; blank counts as absent (SPEC §4.3)."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(
+            max_length=128, allow_blank=True, validators=[RegexValidator(MESSAGE_ID)], **options
+        )
+
+
+class SendAgentMessage(ApiView):
+    """POST send_agent_message. 202 means durable, not delivered."""
+
+    class Input(StrictSerializer):
+        task_id = StrictUUIDField(required=False, allow_null=True, default=None)
+        bot = StrictCharField(
+            max_length=200, required=False, allow_blank=True, allow_null=True, default=None
+        )
+        message = StrictCharField(allow_blank=True)  # empty: refused later, after the recipient
+        message_id = MessageIdField(required=False, default="")
+        in_reply_to = MessageIdField(required=False, allow_null=True, default=None)
+        sender_task_id = StrictUUIDField(required=False, allow_null=True, default=None)
+
+    def post(self, request: Request) -> Response:
+        asked = given(self.Input, request.data)
+        asked["in_reply_to"] = asked["in_reply_to"] or None
+        sender = authority.acting_task(request.user, asked.pop("sender_task_id"))
+        sent = sending.send_agent_message(
+            sender=sender, by=request.user, **asked, clock=system_clock
+        )
+        code = status.HTTP_200_OK if sent.is_duplicate else status.HTTP_202_ACCEPTED
+        return Response(output.sent(sent), status=code)
+
+
+class Receipts(ApiView):
+    """GET receipts: those the caller may see, newest first."""
+
+    def get(self, request: Request) -> Response:
+        rows = _filtered(authority.visible_receipts(request.user), request)
+        rows = receipts.in_full(rows)
+        return page(rows, request, order=("-accepted_at", "-id"), render=output.receipt)
+
+
+def _filtered(rows: QuerySet[Receipt], request: Request) -> QuerySet[Receipt]:
+    asked = {
+        name: value
+        for name, value in request.query_params.items()
+        if name not in ("limit", "cursor")
+    }
+    fields = {
+        "recipient": "recipient_id",
+        "sender": "sender_task_id",
+        "delivery_status": "status",
+        "message_id": "message_id",
+        "delivery_mode": "delivery_mode",
+    }
+    choices = {"delivery_status": Receipt.Status.values, "delivery_mode": Receipt.Mode.values}
+    for name, value in asked.items():
+        if name not in fields:
+            raise InvalidRequest(reason=f"{name}: there is no such filter.")
+        if name in ("recipient", "sender") and as_uuid(value) is None:
+            raise InvalidRequest(reason=f"{name}: a task's id is wanted.")
+        if name in choices and value not in choices[name]:
+            raise InvalidRequest(reason=f"{name}: one of {', '.join(choices[name])}.")
+        rows = rows.filter(**{fields[name]: value})
+    return rows
+
+
+class ReceiptDetail(ApiView):
+    """GET receipts/{id}: one receipt with its text and its history."""
+
+    def get(self, request: Request, receipt_id: UUID) -> Response:
+        row = authority.visible_receipt(request.user, receipt_id)
+        return Response(output.receipt_in_full(row))
+
+
+class _ReceiptStep(ApiView):
+    """One step that a caller asks of one receipt."""
+
+    class Input(StrictSerializer):
+        """No fields."""
+
+    step: Callable[..., Receipt]
+
+    def post(self, request: Request, receipt_id: UUID) -> Response:
+        row = authority.visible_receipt(request.user, receipt_id)
+        asked = given(self.Input, request.data)
+        moved = type(self).step(row, by=request.user, **asked, clock=system_clock)
+        return Response(output.receipt(moved))
+
+
+class Withdraw(_ReceiptStep):
+    """POST receipts/{id}/withdraw: its sender takes a queued message back."""
+
+    step = staticmethod(withdrawing.withdraw)
+
+
+class _NotedStep(_ReceiptStep):
+    class Input(StrictSerializer):
+        note = StrictCharField(max_length=1000, required=False, allow_blank=True, default="")
+
+
+class Retry(_NotedStep):
+    """POST receipts/{id}/retry: a failed message is queued again, by its sender or an operator."""
+
+    step = staticmethod(retrying.retry)
+
+
+class Release(_NotedStep):
+    """POST receipts/{id}/release: an operator lets a quarantined message be queued again."""
+
+    step = staticmethod(releasing.release)
+
+
+class Discard(_NotedStep):
+    """POST receipts/{id}/discard: an operator closes a failed or quarantined message."""
+
+    step = staticmethod(releasing.discard)
+
+
+class Quarantine(_NotedStep):
+    """POST receipts/{id}/quarantine: an operator sets a queued message aside."""
+
+    step = staticmethod(quarantining.quarantine)

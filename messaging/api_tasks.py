@@ -1,0 +1,229 @@
+"""Tasks over REST: made, listed, edited, completed, followed up, and their events."""
+
+from typing import Any
+from uuid import UUID
+
+from django.db.models import QuerySet
+from rest_framework import serializers, status
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from cowork import editing, opening
+from cowork.models import InteractionMode, RuntimeMode, Task
+from messaging import authority, finishing, following_up, output
+from messaging.api import MessageIdField
+from messaging.models import Receipt
+from teams.models import Bot, RuntimeProfile, Team
+from teams.permissions import May, Principal, require
+from timeline import log, projection
+from timeline.clock import system_clock
+from timeline.refusals import InvalidRequest
+from timeline.wire import (
+    ApiView,
+    StrictBooleanField,
+    StrictCharField,
+    StrictIntegerField,
+    StrictSerializer,
+    StrictUUIDField,
+    given,
+    limit_of,
+    page,
+)
+
+MAX_SEQ = 2**63 - 1
+_WITH = ("bot", "team", "runtime", "workspace")
+
+
+class Tasks(ApiView):
+    """GET tasks: those the caller may see, newest first. POST tasks: make a dormant one."""
+
+    class Input(StrictSerializer):
+        kind = serializers.ChoiceField(choices=["root", "bot_conversation"])
+        title = StrictCharField(max_length=200)
+        bot = StrictCharField(max_length=64, required=False, allow_null=True, default=None)
+        team = StrictUUIDField(required=False, allow_null=True, default=None)
+        prompt = StrictCharField(required=False, allow_blank=True, default="")
+        runtime_mode = serializers.ChoiceField(
+            choices=RuntimeMode.choices, required=False, default=RuntimeMode.SUPERVISED
+        )
+        interaction_mode = serializers.ChoiceField(
+            choices=InteractionMode.choices, required=False, default=InteractionMode.EXECUTE
+        )
+        runtime = StrictCharField(max_length=63, required=False, allow_null=True, default=None)
+        batch_inputs = StrictBooleanField(required=False, allow_null=True, default=None)
+
+    def get(self, request: Request) -> Response:
+        rows = _filtered(authority.visible_tasks(request.user), request)
+        rows = rows.select_related(*_WITH)
+        return page(rows, request, order=("-created_at", "-id"), render=output.task)
+
+    def post(self, request: Request) -> Response:
+        require(request.user, May.OPEN_TASKS)
+        asked = given(self.Input, request.data)
+        task = _opened(request.user, asked)
+        if asked["prompt"].strip():
+            following_up.follow_up(
+                recipient=task, by=request.user, message=asked["prompt"], clock=system_clock
+            )
+        fresh = authority.find_task(request.user, task.id)
+        return Response(output.task(fresh), status=status.HTTP_201_CREATED)
+
+
+def _opened(by: Principal, asked: dict[str, Any]) -> Task:
+    bot = _named_bot(by, asked["bot"])
+    runtime = _named_runtime(by, asked["runtime"], bot)
+    modes = {
+        name: asked[name]
+        for name in ("runtime_mode", "interaction_mode", "batch_inputs")
+        if asked[name] is not None
+    }
+    if asked["kind"] == Task.Kind.BOT_CONVERSATION:
+        if bot is None:
+            raise InvalidRequest(reason="bot: a conversation is a bot's.")
+        team = _named_team(by, asked["team"])
+        return opening.open_conversation(
+            bot, team=team, title=asked["title"], by=by, clock=system_clock, **modes
+        )
+    if asked["team"] is not None:
+        raise InvalidRequest(reason="team: only a bot's conversation has one.")
+    return opening.open_root(
+        title=asked["title"], runtime=runtime, bot=bot, by=by, clock=system_clock, **modes
+    )
+
+
+def _named_bot(by: Principal, handle: str | None) -> Bot | None:
+    if handle is None:
+        return None
+    rows = Bot.objects.active().select_related("runtime")
+    bot = rows.filter(workspace_id=by.workspace_id, handle=handle).first()
+    if bot is None:
+        raise InvalidRequest(reason="bot: there is no active bot of this handle.")
+    return bot
+
+
+def _named_runtime(by: Principal, name: str | None, bot: Bot | None) -> RuntimeProfile:
+    if name is None and bot is not None:
+        return bot.runtime
+    wanted = name or RuntimeProfile.EXTERNAL_NAME
+    rows = RuntimeProfile.objects.filter(workspace_id=by.workspace_id, is_active=True)
+    runtime = rows.filter(name=wanted).first()
+    if runtime is None:
+        raise InvalidRequest(reason="runtime: there is no such profile.")
+    return runtime
+
+
+def _named_team(by: Principal, team_id: UUID | None) -> Team | None:
+    if team_id is None:
+        return None
+    team = Team.objects.filter(pk=team_id, workspace_id=by.workspace_id).first()
+    if team is None:
+        raise InvalidRequest(reason="team: there is no such team.")
+    return team
+
+
+def _filtered(rows: QuerySet[Task], request: Request) -> QuerySet[Task]:
+    for name, value in request.query_params.items():
+        if name in ("limit", "cursor"):
+            continue
+        if name == "bot":
+            rows = rows.filter(bot__handle=value)
+        elif name == "kind" and value in Task.Kind.values:
+            rows = rows.filter(kind=value)
+        elif name == "status" and value in Task.Status.values:
+            rows = rows.filter(status=value)
+        elif name == "archived" and value in ("true", "false"):
+            rows = rows.filter(archived_at__isnull=value == "false")
+        else:
+            raise InvalidRequest(reason=f"{name}: there is no such filter, or no such value.")
+    return rows
+
+
+class TaskDetail(ApiView):
+    """GET and PATCH tasks/{id}."""
+
+    class Input(StrictSerializer):
+        title = StrictCharField(max_length=200, required=False)
+        archived = StrictBooleanField(required=False)
+        runtime_mode = serializers.ChoiceField(choices=RuntimeMode.choices, required=False)
+        interaction_mode = serializers.ChoiceField(
+            choices=InteractionMode.choices, required=False
+        )
+        batch_inputs = StrictBooleanField(required=False)
+
+    def get(self, request: Request, task_id: UUID) -> Response:
+        return Response(output.task(authority.visible_task(request.user, task_id)))
+
+    def patch(self, request: Request, task_id: UUID) -> Response:
+        task = authority.visible_task(request.user, task_id)
+        require(request.user, May.EDIT_TASKS)
+        changes = given(self.Input, request.data)
+        edited = editing.edit(task, by=request.user, clock=system_clock, **changes)
+        return Response(output.task(edited))
+
+
+class FollowUps(ApiView):
+    """POST tasks/{id}/follow_ups: a person's or a service's input."""
+
+    class Input(StrictSerializer):
+        message = StrictCharField(allow_blank=True)
+        message_id = MessageIdField(required=False, default="")
+        delivery_mode = serializers.ChoiceField(
+            choices=Receipt.Mode.choices, required=False, default=Receipt.Mode.FOLLOW_UP
+        )
+        expected_turn = StrictIntegerField(
+            min_value=0, max_value=2**31 - 1, required=False, allow_null=True, default=None
+        )
+
+    def post(self, request: Request, task_id: UUID) -> Response:
+        task = authority.visible_task(request.user, task_id)
+        require(request.user, May.FOLLOW_UP)
+        asked = given(self.Input, request.data)
+        sent = following_up.follow_up(
+            recipient=task, by=request.user, **asked, clock=system_clock
+        )
+        body = {**output.sent(sent), **output.receipt(sent.receipt)}
+        code = status.HTTP_200_OK if sent.is_duplicate else status.HTTP_202_ACCEPTED
+        return Response(body, status=code)
+
+
+class Complete(ApiView):
+    """POST tasks/{id}/complete: the work is done, or has failed."""
+
+    class Input(StrictSerializer):
+        outcome = serializers.ChoiceField(choices=[Task.Status.COMPLETED, Task.Status.FAILED])
+        summary = StrictCharField(max_length=12_000, allow_blank=True)
+
+    def post(self, request: Request, task_id: UUID) -> Response:
+        task = authority.visible_task(request.user, task_id)
+        if not authority.covers(request.user, task):
+            require(request.user, May.COMPLETE)
+        asked = given(self.Input, request.data)
+        done = finishing.complete(task, by=request.user, **asked, clock=system_clock)
+        return Response(output.task(done), status=status.HTTP_202_ACCEPTED)
+
+
+class Events(ApiView):
+    """GET tasks/{id}/events?after=SEQ&limit=: oldest first."""
+
+    def get(self, request: Request, task_id: UUID) -> Response:
+        task = authority.visible_task(request.user, task_id)
+        after = request.query_params.get("after", "0")
+        if not (after.isascii() and after.isdigit() and int(after[:20]) <= MAX_SEQ):
+            raise InvalidRequest(reason="after: a number of an event is wanted.")
+        events = log.read(task.stream, after=int(after), limit=limit_of(request))
+        return Response(
+            {
+                "results": [log.as_json(event) for event in events],
+                "last_seq": log.last_seq(task.stream),
+            }
+        )
+
+
+class Timeline(ApiView):
+    """GET tasks/{id}/timeline: the rows that a person reads, one per message."""
+
+    def get(self, request: Request, task_id: UUID) -> Response:
+        task = authority.visible_task(request.user, task_id)
+        return Response({"results": projection.rows_of(task.stream), "next": None})
+
+

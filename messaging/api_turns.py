@@ -1,0 +1,192 @@
+"""Turns over REST: the claim, reports, heartbeats and the end."""
+
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from rest_framework import serializers, status
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from cowork.turns import MAX_LEASE, MIN_LEASE
+from messaging import authority, finishing, output, reporting, reports, taking
+from messaging.api import MessageIdField
+from timeline.clock import system_clock
+from timeline.event_types import TurnLimit
+from timeline.log import wire_time
+from timeline.refusals import Forbidden
+from timeline.wire import (
+    ApiView,
+    StrictBooleanField,
+    StrictCharField,
+    StrictIntegerField,
+    StrictJSONParser,
+    StrictSerializer,
+    given,
+)
+
+_MAX_FENCE = 2**63 - 1
+
+
+class FenceField(StrictIntegerField):
+    """The fencing number of a turn."""
+
+    def __init__(self) -> None:
+        super().__init__(min_value=0, max_value=_MAX_FENCE)
+
+
+class Claim(ApiView):
+    """POST tasks/{id}/turns: the next turn, or 204 when nothing starts one.
+
+    The wait of `wait_seconds` is not here but before this view (`messaging/longpoll.py`): nothing
+    is held while nobody has anything to do.
+    """
+
+    class Input(StrictSerializer):
+        wait_seconds = serializers.FloatField(
+            min_value=0, max_value=30, required=False, default=0
+        )
+        claim_id = MessageIdField(required=False, default="")
+        lease_seconds = StrictIntegerField(
+            min_value=MIN_LEASE,
+            max_value=MAX_LEASE,
+            required=False,
+            allow_null=True,
+            default=None,
+        )
+        start = StrictBooleanField(required=False, default=False)
+
+    def post(self, request: Request, task_id: UUID) -> Response:
+        task = authority.find_task(request.user, task_id)
+        authority.require_cover(request.user, task)
+        asked = given(self.Input, request.data)
+        seconds = asked["lease_seconds"]
+        claimed = taking.claim(
+            task=task,
+            by=request.user,
+            claim_id=asked["claim_id"],
+            lease=timedelta(seconds=seconds) if seconds else None,
+            start=asked["start"],
+            clock=system_clock,
+        )
+        if claimed is None:
+            return Response(status=status.HTTP_204_NO_CONTENT)
+        code = status.HTTP_200_OK if claimed.is_known else status.HTTP_201_CREATED
+        return Response(output.claimed(claimed, now=system_clock.now()), status=code)
+
+
+class TurnDetail(ApiView):
+    """GET turns/{id}."""
+
+    def get(self, request: Request, turn_id: UUID) -> Response:
+        turn = reporting.find_turn(turn_id, by=request.user)
+        if not authority.may_see_task(request.user, turn.task):
+            raise Forbidden
+        return Response(output.turn(turn))
+
+
+class Reports(ApiView):
+    """POST turns/{id}/events: reports, in order, all or nothing."""
+
+    class Input(StrictSerializer):
+        fence = FenceField()
+        events = serializers.ListField(
+            child=serializers.JSONField(), allow_empty=True, max_length=reports.MAX_REPORTS
+        )
+
+    def post(self, request: Request, turn_id: UUID) -> Response:
+        reporting.own_turn(turn_id, by=request.user)
+        asked = given(self.Input, request.data)
+        turn = reporting.report(
+            turn_id=turn_id,
+            by=request.user,
+            fence=asked["fence"],
+            events=reports.read(asked["events"]),
+            clock=system_clock,
+        )
+        return Response(_alive(turn.lease_expires_at))
+
+
+class Heartbeat(ApiView):
+    """POST turns/{id}/heartbeat: the turn lives; its lease begins anew."""
+
+    class Input(StrictSerializer):
+        fence = FenceField()
+
+    def post(self, request: Request, turn_id: UUID) -> Response:
+        asked = given(self.Input, request.data)
+        turn = reporting.heartbeat(
+            turn_id=turn_id, by=request.user, fence=asked["fence"], clock=system_clock
+        )
+        return Response(_alive(turn.lease_expires_at))
+
+
+def _alive(lease_expires_at: datetime) -> dict[str, Any]:
+    return {
+        "lease_expires_at": wire_time(lease_expires_at),
+        "stop_requested": False,
+        "pause_requested": False,
+        "reason": None,
+        "answers": [],
+    }
+
+
+class LastWordsParser(StrictJSONParser):
+    """An agent's last text is kept even where it holds NUL (SPEC §2.6)."""
+
+    mended_fields = frozenset({"text"})
+
+
+class End(ApiView):
+    """POST turns/{id}/end: the last reports, then the end, in one transaction."""
+
+    parser_classes = (LastWordsParser,)
+
+    class Input(StrictSerializer):
+        class Limit(StrictSerializer):
+            kind = serializers.ChoiceField(choices=["usage", "overload"])
+            resets_at = serializers.DateTimeField(required=False, allow_null=True)
+            will_retry = StrictBooleanField(required=False, default=False)
+
+        fence = FenceField()
+        status = serializers.ChoiceField(choices=finishing.ENDINGS)
+        events = serializers.ListField(
+            child=serializers.JSONField(),
+            required=False,
+            default=list,
+            max_length=reports.MAX_REPORTS,
+        )
+        text = StrictCharField(
+            allow_blank=True,
+            allow_null=True,
+            required=False,
+            default=None,
+            max_length=reports.MAX_TEXT,
+        )
+        error = StrictCharField(
+            allow_blank=True,
+            allow_null=True,
+            required=False,
+            default=None,
+            max_length=reports.MAX_TEXT,
+        )
+        limit = Limit(required=False, allow_null=True, default=None)
+
+    def post(self, request: Request, turn_id: UUID) -> Response:
+        reporting.own_turn(turn_id, by=request.user)
+        asked = given(self.Input, request.data)
+        ending = finishing.Ending(
+            status=asked["status"],
+            text=asked["text"],
+            error=asked["error"] or "",
+            limit=TurnLimit(**asked["limit"]) if asked["limit"] else None,
+        )
+        may_go_on = finishing.end_turn(
+            turn_id=turn_id,
+            by=request.user,
+            fence=asked["fence"],
+            ending=ending,
+            events=reports.read(asked["events"]),
+            clock=system_clock,
+        )
+        return Response({"next": may_go_on})

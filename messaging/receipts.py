@@ -1,0 +1,351 @@
+"""Receipts: queued at a place, moved along their table, told in both timelines (SPEC §5).
+
+One function per transition; nothing else writes a receipt's status.
+"""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from cowork.models import Task, Turn
+from messaging.models import Receipt
+from timeline import log
+from timeline.clock import latest
+from timeline.event_types import (
+    AgentFollowUpScheduled,
+    AgentFollowUpStarted,
+    AgentMessage,
+    MessageStatus,
+    Party,
+    UserMessage,
+)
+from timeline.log import SYSTEM, Actor
+from timeline.models import Body
+from timeline.refusals import Refusal
+from timeline.transactions import require_transaction
+from timeline.transitions import invalid, transition
+
+RECIPIENT_ENDED = "RECIPIENT_ENDED"
+WITHDRAWN = "WITHDRAWN"
+DISCARDED = "DISCARDED"
+RUNTIME_ERROR = "RUNTIME_ERROR"
+RUNTIME_LIMIT = "RUNTIME_LIMIT"
+POISON_MESSAGE = "POISON_MESSAGE"
+AUTHORIZATION_REVOKED = "BOT_MESSAGE_TEAM_AUTHORIZATION_REVOKED"
+MESSAGE_UNSAFE = "MESSAGE_UNSAFE"
+
+
+class ReceiptClosed(Refusal):
+    """This message is closed ({code_kept}) and is not sent again. Use a new id."""
+
+    code = "RECEIPT_CLOSED"
+    status = 409
+
+
+def queue(
+    *, recipient: Task, text: Body, actor: Actor, now: datetime, **fields: Any
+) -> Receipt:
+    """Queue a message at the tail of its recipient's queue and tell both timelines.
+
+    The recipient is locked; `fields` are the rest of the receipt's.
+    """
+    require_transaction()
+    receipt = Receipt.objects.create(
+        workspace_id=recipient.workspace_id,
+        recipient=recipient,
+        sequence=_next_place(recipient),
+        body=text,
+        message_hash=text.sha256,
+        accepted_at=now,
+        queued_at=now,
+        due_at=now,
+        **fields,
+    )
+    _tell_acceptance(receipt, text, actor=actor, now=now)
+    _tell(receipt, None, actor=actor, now=now)
+    return receipt
+
+
+def _tell_acceptance(receipt: Receipt, text: Body, *, actor: Actor, now: datetime) -> None:
+    if receipt.sender_task_id is not None:
+        sent = AgentMessage(
+            message_id=receipt.message_id,
+            receipt_id=receipt.id,
+            recipient=party_of(receipt.recipient),
+            in_reply_to=receipt.in_reply_to.message_id if receipt.in_reply_to else None,
+            handoff=receipt.is_handoff,
+            automatic=receipt.is_automatic,
+        )
+        log.append(
+            receipt.sender_task_id, sent, actor=actor, now=now, text=text, subject=receipt.id
+        )
+    scheduled = AgentFollowUpScheduled(
+        message_id=receipt.message_id,
+        receipt_id=receipt.id,
+        source=receipt.source,  # type: ignore[arg-type]  # choices are the literals
+        sender=sender_of(receipt),
+        delivery_mode=receipt.delivery_mode,  # type: ignore[arg-type]
+    )
+    stream = receipt.recipient.stream
+    log.append(stream, scheduled, actor=actor, now=now, subject=receipt.id)
+
+
+def start(receipt: Receipt, *, turn: Turn, actor: Actor, now: datetime) -> None:
+    """Queued → started: a turn holds it now, and has not taken it in yet."""
+    before = receipt.status
+    started_at = latest(now, receipt.queued_at)
+    transition(receipt, Receipt.Status.STARTED, turn=turn, started_at=started_at)
+    told = AgentFollowUpStarted(
+        message_id=receipt.message_id,
+        receipt_id=receipt.id,
+        turn_id=turn.id,
+        attempt=receipt.attempt,
+    )
+    stream = receipt.recipient.stream
+    log.append(stream, told, actor=actor, now=now, subject=receipt.id)
+    _tell(receipt, before, actor=actor, now=now)
+
+
+def deliver(receipt: Receipt, *, actor: Actor, now: datetime) -> None:
+    """Started → delivered: the runtime holds it, and it stands in the transcript (SPEC §5.6)."""
+    before = receipt.status
+    delivered_at = latest(now, receipt.started_at)
+    transition(
+        receipt,
+        Receipt.Status.DELIVERED,
+        delivered_at=delivered_at,
+        end_count=0,
+        loss_count=0,
+        limit_count=0,
+    )
+    told = UserMessage(
+        message_id=receipt.message_id,
+        receipt_id=receipt.id,
+        source=receipt.source,  # type: ignore[arg-type]
+        sender=sender_of(receipt),
+        sequence=receipt.sequence,
+        in_reply_to=receipt.in_reply_to.message_id if receipt.in_reply_to else None,
+        attempt=receipt.attempt,
+    )
+    stream = receipt.recipient.stream
+    log.append(stream, told, actor=actor, now=now, text=receipt.body, subject=receipt.id)
+    _tell(receipt, before, actor=actor, now=now)
+
+
+def give_back(receipt: Receipt, *, due_at: datetime, counts: dict[str, int], now: datetime) -> None:
+    """Started → queued at its old place: its turn ended before it was taken in (SPEC §6.5)."""
+    before = receipt.status
+    transition(
+        receipt,
+        Receipt.Status.QUEUED,
+        queued_at=latest(now, receipt.started_at),
+        started_at=None,
+        turn=None,
+        due_at=due_at,
+        was_shown=True,
+        **counts,
+    )
+    _tell(receipt, before, actor=SYSTEM, now=now)
+
+
+def queue_again(receipt: Receipt, *, actor: Actor, now: datetime, **more: Any) -> None:
+    """Failed or quarantined → queued at the tail, with the next attempt (SPEC §5, §4.5)."""
+    before = receipt.status
+    last = latest(now, receipt.queued_at, receipt.failed_at, receipt.quarantined_at)
+    transition(
+        receipt,
+        Receipt.Status.QUEUED,
+        sequence=_next_place(receipt.recipient),
+        attempt=receipt.attempt + 1,
+        queued_at=last,
+        due_at=last,
+        started_at=None,
+        failed_at=None,
+        quarantined_at=None,
+        failure_code="",
+        failure_reason="",
+        turn=None,
+        end_count=0,
+        loss_count=0,
+        limit_count=0,
+        **more,
+    )
+    _tell(receipt, before, actor=actor, now=now)
+
+
+def fail(
+    receipt: Receipt,
+    *,
+    code: str,
+    reason: str,
+    actor: Actor,
+    now: datetime,
+    is_closed: bool = False,
+    **more: Any,
+) -> None:
+    """Queued or started → failed; a closed one is never queued again (SPEC §5.3)."""
+    before = receipt.status
+    at = latest(now, receipt.queued_at, receipt.started_at)
+    transition(
+        receipt,
+        Receipt.Status.FAILED,
+        failed_at=at,
+        closed_at=at if is_closed else None,
+        failure_code=code,
+        failure_reason=reason,
+        turn=None,
+        **more,
+    )
+    _tell(receipt, before, actor=actor, now=now)
+
+
+def withdraw(receipt: Receipt, *, actor: Actor, now: datetime) -> None:
+    """Queued → failed and closed, by its sender; a handoff waits for nothing any more."""
+    if receipt.status != Receipt.Status.QUEUED:
+        raise invalid(receipt, receipt.status)
+    fail(
+        receipt,
+        code=WITHDRAWN,
+        reason="Its sender took it back.",
+        actor=actor,
+        now=now,
+        is_closed=True,
+        reply_status=None,
+    )
+
+
+def quarantine(
+    receipt: Receipt, *, code: str, reason: str, actor: Actor, now: datetime
+) -> None:
+    """Queued or started → quarantined: it waits for a person's deliberate step (SPEC §5.3)."""
+    before = receipt.status
+    transition(
+        receipt,
+        Receipt.Status.QUARANTINED,
+        quarantined_at=latest(now, receipt.queued_at, receipt.started_at),
+        started_at=None,
+        failure_code=code,
+        failure_reason=reason,
+        turn=None,
+    )
+    _tell(receipt, before, actor=actor, now=now)
+
+
+def discard(receipt: Receipt, *, actor: Actor, now: datetime) -> None:
+    """Close a failed or quarantined receipt for good; its status stays (SPEC §5.3)."""
+    require_transaction()
+    at_rest = (Receipt.Status.FAILED, Receipt.Status.QUARANTINED)
+    if receipt.status not in at_rest:
+        raise invalid(receipt, receipt.status)
+    require_open(receipt)
+    values: dict[str, Any] = {
+        "closed_at": latest(now, receipt.failed_at, receipt.quarantined_at)
+    }
+    if receipt.status == Receipt.Status.FAILED:
+        values["failure_code"] = DISCARDED
+    _set_fields(receipt, **values)
+    _tell(receipt, receipt.status, actor=actor, now=now)
+
+
+def close_queue(task: Task, *, actor: Actor, now: datetime) -> None:
+    """Close what is queued for a task that takes no input any more (SPEC §5.5)."""
+    for receipt in in_full(Receipt.objects.queued().filter(recipient=task)).order_by("sequence"):
+        fail(
+            receipt,
+            code=RECIPIENT_ENDED,
+            reason="Its recipient takes no input any more.",
+            actor=actor,
+            now=now,
+            is_closed=True,
+        )
+
+
+def set_wakes(receipts: Iterable[Receipt]) -> None:
+    """Let queued receipts start a turn."""
+    require_transaction()
+    Receipt.objects.filter(pk__in=[row.pk for row in receipts]).update(wakes=True)
+
+
+def make_due(recipient: Task, *, now: datetime) -> None:
+    """Let the head of a queue be taken at once although it came back (SPEC §6.5)."""
+    require_transaction()
+    head = Receipt.objects.queued().filter(recipient=recipient).order_by("sequence").first()
+    if head is not None and head.due_at > now:
+        _set_fields(head, due_at=now)
+
+
+def link_reply(handoff: Receipt, reply: Receipt, *, actor: Actor, now: datetime) -> None:
+    """Write `received`; its only writer is the transaction that incorporates the reply (§7.1)."""
+    _set_fields(
+        handoff,
+        reply_status=Receipt.ReplyStatus.RECEIVED,
+        reply=reply,
+        replied_at=latest(now, handoff.delivered_at),
+    )
+    _tell(handoff, handoff.status, actor=actor, now=now)
+
+
+def require_open(receipt: Receipt) -> None:
+    """Raise ReceiptClosed for one that is closed."""
+    if receipt.closed_at is not None:
+        raise ReceiptClosed(code_kept=receipt.failure_code)
+
+
+def in_full(rows: Any) -> Any:
+    """The query with all that telling of a receipt needs, in one round trip."""
+    return rows.select_related(
+        "recipient__bot", "sender_task", "sender_bot", "in_reply_to", "reply", "body"
+    )
+
+
+def party_of(task: Task) -> Party:
+    """A task as events name it."""
+    return Party(
+        kind="agent",
+        task_id=task.id,
+        bot=task.bot.handle if task.bot else None,
+        label=task.bot.display_name if task.bot else task.title,
+    )
+
+
+def sender_of(receipt: Receipt) -> Party:
+    """The sender as events name it."""
+    return Party(
+        kind=receipt.source,  # type: ignore[arg-type]
+        task_id=receipt.sender_task_id,
+        bot=receipt.sender_bot.handle if receipt.sender_bot else None,
+        label=receipt.sender_label,
+    )
+
+
+def _next_place(recipient: Task) -> int:
+    recipient.last_sequence += 1
+    Task.objects.filter(pk=recipient.pk).update(last_sequence=recipient.last_sequence)
+    return recipient.last_sequence
+
+
+def _set_fields(receipt: Receipt, **values: Any) -> None:
+    Receipt.objects.filter(pk=receipt.pk).update(**values)
+    for name, value in values.items():
+        setattr(receipt, name, value)
+
+
+def _tell(receipt: Receipt, before: str | None, *, actor: Actor, now: datetime) -> None:
+    sides: list[tuple[str, UUID]] = [("recipient", receipt.recipient_id)]
+    if receipt.sender_task_id is not None:
+        sides.append(("sender", receipt.sender_task_id))
+    for side, stream in sides:
+        told = MessageStatus(
+            message_id=receipt.message_id,
+            receipt_id=receipt.id,
+            side=side,  # type: ignore[arg-type]
+            before=before,
+            to=receipt.status,
+            attempt=receipt.attempt,
+            code=receipt.failure_code or None,
+            reason=receipt.failure_reason or None,
+            reply_status=receipt.reply_status,
+            reply_message_id=receipt.reply.message_id if receipt.reply else None,
+        )
+        log.append(stream, told, actor=actor, now=now, subject=receipt.id)

@@ -1,0 +1,172 @@
+"""Recovering: what a death left behind is taken up again, at the start and by the sweep.
+
+Every function here is safe to repeat and to run in several processes at once, and has no cap that
+hides old work (SPEC §16.4).
+"""
+
+import logging
+from collections.abc import Callable, Iterable
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.conf import settings
+from django.db.models import Min
+
+from cowork import locks
+from cowork.models import Slot, Task, Turn
+from messaging import boundary, replies, reporting, wakes
+from messaging.finishing import Ending, close
+from messaging.models import Receipt
+from timeline.clock import Clock
+from timeline.log import SYSTEM
+from timeline.refusals import Refusal
+from timeline.transactions import action
+
+logger = logging.getLogger(__name__)
+
+TICK = "tick"
+
+
+def recover(*, clock: Clock, is_start: bool = False) -> None:
+    """Take up everything: at the start of an installation, and each sweep."""
+    if is_start:
+        extend_leases(clock=clock)
+    else:
+        tick(clock=clock)
+    lose_silent_turns(clock=clock)
+    wake_what_waits(clock=clock)
+    answer_what_is_owed(clock=clock)
+
+
+@action
+def extend_leases(*, clock: Clock) -> int:
+    """Extend every running lease by its full length: nobody could report meanwhile (SPEC §6.8)."""
+    now = clock.now()
+    _beat(now)
+    return _extend(now)
+
+
+@action
+def tick(*, clock: Clock) -> int:
+    """Note that the server is awake; after a gap, extend the leases once."""
+    now = clock.now()
+    running = Turn.objects.filter(status=Turn.Status.RUNNING)
+    facts = running.aggregate(oldest=Min("started_at"), shortest=Min("lease"))
+    if facts["oldest"] is None:
+        return 0
+    last = Slot.objects.filter(name=TICK).values_list("beat_at", flat=True).first()
+    since = max(last, facts["oldest"]) if last is not None else facts["oldest"]
+    _beat(now)
+    longest_nap: timedelta = max(facts["shortest"] / 2, 2 * settings.COWORK_SWEEP)
+    return _extend(now) if now - since > longest_nap else 0
+
+
+def _beat(now: datetime) -> None:
+    Slot.objects.update_or_create(name=TICK, defaults={"until": now, "beat_at": now})
+
+
+def _extend(now: datetime) -> int:
+    count = 0
+    for turn in Turn.objects.filter(status=Turn.Status.RUNNING).order_by("task_id"):
+        expires_at = max(turn.lease_expires_at, now) + turn.lease
+        rows = Turn.objects.filter(pk=turn.pk, status=Turn.Status.RUNNING)
+        count += rows.update(lease_expires_at=expires_at)
+    return count
+
+
+def lose_silent_turns(*, clock: Clock) -> int:
+    """End as lost each turn whose lease has run out; how many."""
+    expired = Turn.objects.filter(
+        status=Turn.Status.RUNNING, lease_expires_at__lte=clock.now()
+    )
+    ids = list(expired.order_by("lease_expires_at").values_list("pk", flat=True))
+    return _each(ids, lambda turn_id: _lose(turn_id, clock=clock))
+
+
+@action
+def _lose(turn_id: UUID, *, clock: Clock) -> bool:
+    turn = Turn.objects.select_related("task").get(pk=turn_id)
+    if turn.task.team_id is not None:
+        locks.lock_team(turn.task.team_id)
+    askers = frozenset(replies.askers_of(turn.task))
+    senders = reporting.senders_of(turn)
+    tasks = locks.lock_tasks(turn.task_id, *askers, *senders)
+    turn = locks.lock_turn(turn_id)
+    now = clock.now()
+    if turn.status != Turn.Status.RUNNING or turn.lease_expires_at > now:
+        return False  # it has reported or ended meanwhile
+    close(
+        turn,
+        tasks[turn.task_id],
+        ending=Ending(Turn.Status.LOST, error="Its runtime has not been heard of in time."),
+        tasks_locked=tasks,
+        actor=SYSTEM,
+        now=now,
+    )
+    return True
+
+
+def wake_what_waits(*, clock: Clock) -> int:
+    """Promise a wake to every task that has something waiting and no promise; how many."""
+    waiting = Task.objects.filter(inbox__status=Receipt.Status.QUEUED, inbox__wakes=True)
+    scheduled = Task.objects.filter(resumes_at__isnull=False)
+    idle = Task.objects.exclude(status=Task.Status.RUNNING).filter(archived_at__isnull=True)
+    ids = (waiting | scheduled).distinct() & idle.distinct()
+    found = [
+        task_id
+        for task_id in ids.order_by("pk").values_list("pk", flat=True)
+        if not wakes.is_promised(task_id)
+    ]
+    return _each(found, lambda task_id: _wake(task_id, clock=clock))
+
+
+@action
+def _wake(task_id: UUID, *, clock: Clock) -> bool:
+    task = locks.lock_task(task_id)
+    now = clock.now()
+    due = boundary.due_at(task, now=now)
+    if due is None:
+        return False
+    wakes.enqueue_wake(task, now=now, not_before=due if due > now else None)
+    return True
+
+
+def answer_what_is_owed(*, clock: Clock) -> int:
+    """Send the automatic replies that a death kept from being sent (SPEC §7.5); how many tasks."""
+    owing = Receipt.objects.filter(
+        status=Receipt.Status.DELIVERED,
+        is_handoff=True,
+        reply_status=Receipt.ReplyStatus.PENDING,
+    )
+    ids = owing.exclude(answers__isnull=False).exclude(recipient__status=Task.Status.RUNNING)
+    found = list(ids.order_by().values_list("recipient_id", flat=True).distinct())
+    return _each(found, lambda task_id: _answer(task_id, clock=clock))
+
+
+@action
+def _answer(task_id: UUID, *, clock: Clock) -> bool:
+    task = Task.objects.get(pk=task_id)
+    if task.team_id is not None:
+        locks.lock_team(task.team_id)
+    tasks = locks.lock_tasks(task_id, *replies.askers_of(task))
+    task = tasks[task_id]
+    if task.status == Task.Status.RUNNING:
+        return False
+    now = clock.now()
+    newest = Turn.objects.filter(task=task).select_related("final_text").order_by("-number")
+    sent = replies.answer_what_is_owed(task, newest.first(), tasks=tasks, actor=SYSTEM, now=now)
+    for reply in sent:
+        wakes.enqueue_what_waits(reply.recipient, now=now)
+    return bool(sent)
+
+
+def _each(ids: Iterable[UUID], step: Callable[[UUID], bool]) -> int:
+    """Take one step for each id. A refusal of one leaves it for the next sweep, and the rest go on."""
+    count = 0
+    for row_id in ids:
+        try:
+            count += step(row_id)
+        except Refusal as refusal:
+            logger.warning("recovery has left %s for the next sweep", row_id, exc_info=refusal)
+    return count
+
