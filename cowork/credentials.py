@@ -9,7 +9,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from django.db.models import Q
-from django.utils import timezone
+from django.db.models.functions import Now
 from rest_framework_api_key.crypto import KeyGenerator
 
 from cowork.models import Credential, Secret, Task
@@ -26,9 +26,6 @@ _NOBODYS_HASH = KeyGenerator().hash("nobody's secret")
 
 class LabelTaken(InvalidRequest):
     """There is a credential with the label {label} already. Choose another one, or rotate it."""
-
-    code = "INVALID_TRANSITION"
-    status = 409
 
 
 class WorkspaceNeeded(InvalidRequest):
@@ -47,21 +44,26 @@ def authenticate_bearer(secret: str) -> Principal | None:
 def find(secret: str) -> Credential | None:
     """The live credential that a secret belongs to. Looks equally long for every wrong one."""
     prefix, _, rest = secret.partition(".")
-    kept = (
-        Secret.objects.filter(prefix=prefix)
-        .select_related("credential__workspace", "credential__bot", "credential__task__bot")
-        .first()
-        if rest and "\0" not in secret
-        else None
-    )
+    kept = _kept(prefix) if rest and "\0" not in secret else None
     known = kept.hashed_key if kept is not None else _NOBODYS_HASH
     is_right = Secret.objects.key_generator.verify(secret, known)
-    if kept is None or not is_right or kept.revoked:
-        return None
-    now = timezone.now()
-    if _is_over(kept.expiry_date, now) or not _is_live(kept.credential, now):
-        return None
-    return kept.credential
+    return kept.credential if kept is not None and is_right else None
+
+
+def _kept(prefix: str) -> Secret | None:
+    """The secret with a prefix that is taken now, by the clock of the database."""
+    rows = Secret.objects.select_related(
+        "credential__workspace", "credential__bot", "credential__task__bot"
+    )
+    return rows.filter(
+        Q(expiry_date__isnull=True) | Q(expiry_date__gt=Now()),
+        Q(credential__expires_at__isnull=True) | Q(credential__expires_at__gt=Now()),
+        Q(credential__bot__isnull=True) | Q(credential__bot__is_active=True),
+        Q(credential__task__bot__isnull=True) | Q(credential__task__bot__is_active=True),
+        prefix=prefix,
+        revoked=False,
+        credential__revoked_at__isnull=True,
+    ).first()
 
 
 def principal_of(credential: Credential) -> Principal:
@@ -191,18 +193,5 @@ def _revoke(ids: list[UUID], *, now: datetime) -> None:
     Secret.objects.filter(credential__in=ids, revoked=False).update(revoked=True)
 
 
-def _is_live(credential: Credential, now: datetime) -> bool:
-    bot = _bot_of(credential)
-    return (
-        credential.revoked_at is None
-        and not _is_over(credential.expires_at, now)
-        and (bot is None or bot.is_active)
-    )
-
-
 def _bot_of(credential: Credential) -> Bot | None:
     return credential.bot if credential.task is None else credential.task.bot
-
-
-def _is_over(end: datetime | None, now: datetime) -> bool:
-    return end is not None and end <= now

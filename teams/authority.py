@@ -30,11 +30,15 @@ class BotMembershipRevoked(Refusal):
 
 
 class BotNotFound(Refusal):
-    """{reason}"""
+    """No active teammate is called {name}."""
 
     code = "BOT_NOT_FOUND"
     status = 404
     shown = ("candidates", "nearest")
+
+
+class BotAmbiguous(BotNotFound):
+    """Several teammates are called {name}. Use a handle."""
 
 
 def require_team(bot: Bot, team: Team | None) -> Team:
@@ -61,16 +65,11 @@ def find_teammate(sender: Bot, team: Team, name: str) -> Bot:
     if len(found) == 1:
         return found[0]
     if found:
-        raise BotNotFound(
-            reason=f"Several teammates are called {name.strip()}. Use a handle.",
-            candidates=sorted(bot.handle for bot in found),
-        )
+        raise BotAmbiguous(name=name.strip(), candidates=sorted(bot.handle for bot in found))
     former = handles.find(name, _former(sender, team))
     if former:
         raise BotMembershipRevoked(bot=former[0].display_name)
-    raise BotNotFound(
-        reason="No active teammate has this name.", nearest=handles.nearest(name, teammates)
-    )
+    raise BotNotFound(name=name.strip(), nearest=handles.nearest(name, teammates))
 
 
 def find_in_workspace(workspace_id: UUID, name: str) -> Bot | None:

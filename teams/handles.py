@@ -21,9 +21,7 @@ from timeline.refusals import InvalidRequest
 
 MAX_LENGTH: Final = 64
 NEAREST_COUNT: Final = 3
-RESERVED: Final = frozenset(
-    {"human", "system", "person", "overseer", "admin", "everyone", "here"}
-)
+RESERVED: Final = frozenset({"human", "system", "person", "overseer", "admin", "everyone", "here"})
 
 _RULE = re.compile(r"[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?")
 _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")

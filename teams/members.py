@@ -1,11 +1,15 @@
 """Who belongs to a team: its row lock, and members that come, go and come back (SPEC §3.2)."""
 
+from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from django.db import connection
 
-from teams.models import Bot, Member, Team
+from teams.models import Bot, Member, Team, Workspace
+from teams.texts import many_lines, one_line
+from timeline.clock import latest
 from timeline.refusals import InvalidRequest, NotFound, Refusal
 from timeline.transactions import require_transaction
 from timeline.transitions import transition
@@ -25,6 +29,10 @@ class WasAMember(Refusal):
     code = "INVALID_TRANSITION"
     status = 409
     shown = ("status",)
+
+
+class TeamNameTaken(InvalidRequest):
+    """There is a team called {name} already."""
 
 
 class LeadStays(Refusal):
@@ -52,16 +60,69 @@ def lock_team(team_id: UUID, *, shared: bool) -> Team:
     return found
 
 
+def make_team(
+    workspace: Workspace,
+    *,
+    name: str,
+    lead: Bot,
+    members: Sequence[Bot],
+    is_persistent: bool,
+    is_active: bool,
+    now: datetime,
+) -> Team:
+    """Make a team and its members. Raises TeamNameTaken; the workspace is locked."""
+    require_transaction()
+    name = one_line(name, field="name")
+    if Team.objects.filter(workspace=workspace, name=name).exists():
+        raise TeamNameTaken(name=name)
+    _require_fit(workspace.pk, lead)
+    team = Team.objects.create(
+        workspace=workspace,
+        name=name,
+        lead=lead,
+        is_persistent=is_persistent,
+        is_active=is_active,
+        created_at=now,
+        updated_at=now,
+    )
+    for bot in members:
+        add(team, bot, now=now)
+    return team
+
+
+def change_team(team: Team, *, now: datetime, **values: Any) -> list[str]:
+    """Set name, lead, is_persistent or is_active, and tell which are new; the team is locked.
+
+    A former member can't lead; it is restored first.
+    """
+    require_transaction()
+    if "name" in values:
+        values["name"] = one_line(values["name"], field="name")
+        others = Team.objects.filter(workspace=team.workspace_id, name=values["name"])
+        if others.exclude(pk=team.pk).exists():
+            raise TeamNameTaken(name=values["name"])
+    if "lead" in values and values["lead"] != team.lead:
+        _require_fit(team.workspace_id, values["lead"])
+        if team.members.filter(bot=values["lead"], status=Member.Status.REMOVED).exists():
+            raise WasAMember(bot=values["lead"].display_name, status=Member.Status.REMOVED)
+    fresh = {name: value for name, value in values.items() if getattr(team, name) != value}
+    if fresh:
+        fresh["updated_at"] = latest(now, team.updated_at)
+        Team.objects.filter(pk=team.pk).update(**fresh)
+        for name, value in fresh.items():
+            setattr(team, name, value)
+    return sorted(fresh.keys() - {"updated_at"})
+
+
 def add(team: Team, bot: Bot, *, guidance: str = "", now: datetime) -> Member:
     """Make a bot a member. Refuses members, and former ones: those are restored."""
     require_transaction()
-    _require_same_workspace(team, bot)
+    _require_fit(team.workspace_id, bot)
+    guidance = many_lines(guidance, field="guidance")
     present = Member.objects.filter(team=team, bot=bot).first()
     if present is not None:
         refusal = AlreadyAMember if present.status == Member.Status.ACTIVE else WasAMember
         raise refusal(bot=bot.display_name, status=present.status)
-    if not bot.is_active:
-        raise InvalidRequest(reason=f"The bot {bot.handle} is deactivated.")
     return Member.objects.create(team=team, bot=bot, guidance=guidance, joined_at=now)
 
 
@@ -95,6 +156,9 @@ def is_member(team: Team, bot: Bot) -> bool:
     return team.lead_id == bot.pk or Member.objects.active().filter(team=team, bot=bot).exists()
 
 
-def _require_same_workspace(team: Team, bot: Bot) -> None:
-    if team.workspace_id != bot.workspace_id:
+def _require_fit(workspace_id: UUID, bot: Bot) -> None:
+    """Refuse a bot of another workspace as one that does not exist, and a deactivated one."""
+    if bot.workspace_id != workspace_id:
         raise NotFound
+    if not bot.is_active:
+        raise InvalidRequest(reason=f"The bot {bot.handle} is deactivated. Bring it back first.")
