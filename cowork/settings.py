@@ -152,7 +152,7 @@ STATIC_ROOT = COWORK_DATA_DIR / "static"
 WHITENOISE_USE_FINDERS = True
 
 REST_FRAMEWORK: dict[str, Any] = {
-    "DEFAULT_AUTHENTICATION_CLASSES": ["cowork.credentials.BearerOrSession"],
+    "DEFAULT_AUTHENTICATION_CLASSES": ["cowork.authentication.BearerOrSession"],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["timeline.wire.StrictJSONParser"],
