@@ -73,7 +73,7 @@ class Migration(migrations.Migration):
             name='OutboxLane',
             fields=[
                 ('lane', models.UUIDField(primary_key=True, serialize=False)),
-                ('entry', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='held', to='cowork.outboxentry')),
+                ('entry', models.ForeignKey(on_delete=django.db.models.deletion.DO_NOTHING, related_name='held', to='cowork.outboxentry')),
             ],
         ),
         migrations.CreateModel(
