@@ -255,7 +255,15 @@ class OutboxEntry(Stateful):
     TRANSITIONS: ClassVar[Mapping[str, frozenset[str]]] = {
         State.DUE: frozenset({State.RUNNING}),
         State.RUNNING: frozenset(
-            {State.DUE, State.WAITING, State.RETRY, State.PARKED, State.POISON}
+            # To itself: a dead worker's entry is taken over.
+            {
+                State.DUE,
+                State.RUNNING,
+                State.WAITING,
+                State.RETRY,
+                State.PARKED,
+                State.POISON,
+            }
         ),
         State.WAITING: frozenset({State.DUE, State.RUNNING}),
         State.RETRY: frozenset({State.RUNNING}),
@@ -317,7 +325,8 @@ class OutboxLane(models.Model):
     """A lane that an entry holds while it runs or waits for its retry: one entry per lane."""
 
     lane = models.UUIDField(primary_key=True)
-    entry = models.ForeignKey(OutboxEntry, on_delete=models.CASCADE, related_name="held")
+    # Who deletes an entry deletes its lanes after it: the constraint is looked at with the commit.
+    entry = models.ForeignKey(OutboxEntry, on_delete=models.DO_NOTHING, related_name="held")
 
     def __str__(self) -> str:
         return f"lane {self.lane}"

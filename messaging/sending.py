@@ -211,5 +211,5 @@ def _recipient_of(
     if target.bot_id == bot.id:
         raise Forbidden
     if may_exchange(team, bot, target.bot) is not None:
-        raise BotMembershipRevoked(name=target.bot.handle)
+        raise BotMembershipRevoked(bot=target.bot.display_name)
     return target

@@ -54,8 +54,9 @@ def is_promised(task_id: UUID) -> bool:
 
 
 def drop_wake(task: Task) -> None:
-    """Drop the promise: a turn has taken what it was for."""
-    outbox.remove(task.id, WAKE_TASK)
+    """Drop the promise: a turn has taken what it was for. The handler of a hosted runtime, which
+    claims while its entry runs, goes on."""
+    outbox.remove_at_rest(task.id, WAKE_TASK)
 
 
 def tell_runtime(entry: OutboxEntry) -> None:
