@@ -8,7 +8,8 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench kill-demo screenshots states venv dev
+.PHONY: help run test check style types floors migrations deployment
+.PHONY: bench kill-demo screenshots states venv dev
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
@@ -47,13 +48,25 @@ test: dev
 	@env -u COWORK_DATABASE_URL -u COWORK_DATA_DIR \
 		$(BIN)/python -m pytest -q -n $(JOBS) -m "not services and not browser"
 
-check: dev
+check: style types floors migrations deployment
+
+style: dev
 	$(BIN)/ruff check --quiet .
 	$(BIN)/ruff format --check --quiet .
-	@$(SCRATCH) && set -x && $(BIN)/mypy --no-error-summary .
-	@PYTHONPATH=. $(BIN)/lint-imports --no-logo --no-cache
-	@$(SCRATCH) && set -x && $(BIN)/python manage.py makemigrations --check --dry-run
-	@$(SCRATCH) && export COWORK_PUBLIC_URL=https://cowork.example COWORK_DEBUG=0 && set -x \
+
+types: dev
+	@echo mypy --strict; $(SCRATCH) && $(BIN)/mypy --no-error-summary .
+
+floors: dev
+	@echo lint-imports; PYTHONPATH=. $(BIN)/lint-imports --no-logo --no-cache
+
+migrations: dev
+	@echo makemigrations --check
+	@$(SCRATCH) && $(BIN)/python manage.py makemigrations --check --dry-run
+
+deployment: dev
+	@echo check --deploy
+	@$(SCRATCH) && export COWORK_PUBLIC_URL=https://cowork.example COWORK_DEBUG=0 \
 		&& $(BIN)/python manage.py check --deploy --fail-level WARNING
 
 states: dev
