@@ -25,6 +25,7 @@ os.environ["COWORK_DATA_DIR"] = str(_data_dir())
 from cowork.settings import *  # noqa: E402, F403 - the folder has to be named first
 from cowork.settings import COWORK_DATA_DIR, DATABASES  # noqa: E402
 
+COWORK_DATA_DIR.joinpath("static").mkdir(exist_ok=True)
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # quick, not safe
 
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
