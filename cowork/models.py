@@ -302,9 +302,7 @@ class OutboxEntry(Stateful):
         verbose_name_plural = "outbox entries"
         constraints: ClassVar = [
             models.CheckConstraint(
-                condition=Q(
-                    status__in=["due", "running", "waiting", "retry", "parked", "poison"]
-                ),
+                condition=Q(status__in=["due", "running", "waiting", "retry", "parked", "poison"]),
                 name="cowork_outbox_state",
             ),
             models.CheckConstraint(

@@ -139,9 +139,7 @@ class Receipt(Stateful):
                 name="messaging_receipt_one_answer",
             ),
             models.CheckConstraint(
-                condition=Q(
-                    status__in=["queued", "started", "delivered", "failed", "quarantined"]
-                ),
+                condition=Q(status__in=["queued", "started", "delivered", "failed", "quarantined"]),
                 name="messaging_receipt_status",
             ),
             models.CheckConstraint(

@@ -20,7 +20,7 @@ class DatabaseClock:
             return datetime.now(UTC)
         with connection.cursor() as cursor:
             cursor.execute("SELECT clock_timestamp()")
-            [moment] = cursor.fetchone()
+            moment: datetime = cursor.fetchone()[0]
         return moment.astimezone(UTC)
 
 

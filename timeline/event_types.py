@@ -223,6 +223,4 @@ class WakeSkipped(EventBody):
     receipt_id: UUID | None = None
 
 
-CATALOGUE: dict[str, type[EventBody]] = {
-    body.type: body for body in EventBody.__subclasses__()
-}
+CATALOGUE: dict[str, type[EventBody]] = {body.type: body for body in EventBody.__subclasses__()}

@@ -40,7 +40,7 @@ def transition(row: Stateful, to: str, **changes: Any) -> None:
     before = str(row.status)
     if to not in type(row).TRANSITIONS[before]:
         raise invalid(row, before)
-    rows = type(row)._default_manager
+    rows: models.Manager[Any] = type(row)._default_manager
     if not rows.filter(pk=row.pk, status=before).update(status=to, **changes):
         raise invalid(row, rows.values_list("status", flat=True).get(pk=row.pk))
     row.status = to

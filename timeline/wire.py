@@ -220,9 +220,7 @@ def problem_document(refusal: refusals.Refusal) -> dict[str, Any]:
 
 
 def problem_response(refusal: refusals.Refusal) -> Response:
-    response = Response(
-        problem_document(refusal), status=refusal.status, content_type=PROBLEM
-    )
+    response = Response(problem_document(refusal), status=refusal.status, content_type=PROBLEM)
     if refusal.status == status.HTTP_401_UNAUTHORIZED:
         response["WWW-Authenticate"] = "Bearer"
     if refusal.retry_after is not None:

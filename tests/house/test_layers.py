@@ -1,0 +1,101 @@
+"""The name of a file tells its layer, and the layer what it may do (docs/architecture.md)."""
+
+import re
+
+import pytest
+
+from tests.house.source import Module, modules
+
+OPENERS = ("transaction.atomic", "transactions.action", "transactions.one_transaction")
+OPENING_NAMES = frozenset({"atomic", "action", "one_transaction"})
+# These make the transaction that actions open.
+TRANSACTION_MAKERS = frozenset({"timeline/transactions.py"})
+# Who reads the clock although it is no action, and why.
+CLOCK_READERS = {
+    "timeline/clock.py": "it is the clock",
+}
+REAL_CLOCKS = re.compile(
+    r"(^|\.)(datetime\.(now|utcnow|today)|date\.today|timezone\.now|time\.time)$"
+)
+HTTP = ("django.http", "django.shortcuts", "django.views", "django.urls")
+# Who speaks HTTP although it is no entry point, and why.
+HTTP_SPEAKERS = {
+    "timeline/wire.py": "what all entry points share of the wire",
+    "cowork/urls.py": "the addresses",
+}
+FORBIDDEN_NAMES = re.compile(
+    r"(utils?|helpers?|commons?|services?|managers?|handlers?|misc|part_?\d)"
+)
+
+EVERY_MODULE = pytest.mark.parametrize("module", modules(), ids=lambda module: module.name)
+
+
+@EVERY_MODULE
+def test_only_actions_open_a_transaction(module: Module) -> None:
+    if module.is_action or module.name in TRANSACTION_MAKERS:
+        return
+
+    opened = [
+        f"{module.name}:{line} {name}"
+        for line, name in [*module.uses(), *module.imports()]
+        if name.endswith(OPENERS)
+        or (name in OPENING_NAMES and f"transactions.{name}" in names_imported(module))
+    ]
+
+    assert opened == [], "a file that opens a transaction ends in -ing"
+
+
+def names_imported(module: Module) -> str:
+    return " ".join(name for _line, name in module.imports())
+
+
+@EVERY_MODULE
+def test_only_actions_read_the_clock(module: Module) -> None:
+    if module.is_action or module.name in CLOCK_READERS:
+        return
+
+    read = [
+        f"{module.name}:{line} {name}" for line, name in module.calls() if name.endswith(".now")
+    ]
+
+    assert read == [], "time is an argument: the action reads the clock and passes `now`"
+
+
+@EVERY_MODULE
+def test_nobody_asks_the_machine_for_the_time(module: Module) -> None:
+    if module.name == "timeline/clock.py":
+        return
+
+    asked = [
+        f"{module.name}:{line} {name}"
+        for line, name in [*module.calls(), *module.imports()]
+        if REAL_CLOCKS.search(name)
+    ]
+
+    assert asked == [], "the clock is timeline.clock"
+
+
+@EVERY_MODULE
+def test_only_entry_points_speak_http(module: Module) -> None:
+    if module.is_entry_point or module.name in HTTP_SPEAKERS or module.stem in ("urls", "routing"):
+        return
+
+    spoken = [
+        f"{module.name}:{line} {name}" for line, name in module.imports() if name.startswith(HTTP)
+    ]
+
+    assert spoken == [], "rules and actions know nothing of requests and responses"
+
+
+@EVERY_MODULE
+def test_a_file_is_named_for_what_it_does_or_for_a_thing(module: Module) -> None:
+    stems = (module.stem, module.stem.rpartition("_")[2], module.stem.partition("_")[0])
+
+    assert not any(FORBIDDEN_NAMES.fullmatch(stem) for stem in stems), module.name
+
+
+@EVERY_MODULE
+def test_a_module_says_in_its_first_line_what_it_is_for(module: Module) -> None:
+    first_line = module.text.partition("\n")[0]
+
+    assert module.text == "" or first_line.startswith('"""'), module.name
