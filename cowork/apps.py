@@ -1,4 +1,4 @@
-"""The app cowork."""
+"""The app cowork, and the ports that it fills."""
 
 from django.apps import AppConfig
 
@@ -6,3 +6,10 @@ from django.apps import AppConfig
 class CoworkConfig(AppConfig):
     name = "cowork"
     verbose_name = "The work between tasks"
+
+    def ready(self) -> None:
+        from cowork import runtimes
+        from cowork.runtimes.external import External
+        from teams.models import RuntimeProfile
+
+        runtimes.register(RuntimeProfile.Kind.EXTERNAL, External())

@@ -1,4 +1,6 @@
-"""The app messaging."""
+"""The app messaging, and the ports of the floors below that it fills."""
+
+from functools import partial
 
 from django.apps import AppConfig
 
@@ -6,3 +8,16 @@ from django.apps import AppConfig
 class MessagingConfig(AppConfig):
     name = "messaging"
     verbose_name = "What tasks say to each other"
+
+    def ready(self) -> None:
+        from cowork import kinds, runtimes, sweeps, tasks
+        from messaging import quarantining, receipts, recovering, wakes
+        from messaging.agents.script import ScriptRuntime
+        from teams.models import RuntimeProfile
+
+        kinds.register(wakes.KIND)
+        kinds.register(quarantining.KIND)
+        runtimes.register(RuntimeProfile.Kind.SCRIPT, ScriptRuntime())
+        tasks.on_end(receipts.close_queue)
+        sweeps.register(recovering.recover)
+        sweeps.register(partial(recovering.recover, is_start=True), at_start=True)

@@ -1,0 +1,1 @@
+"""Built-in agents: they claim, report and end like everybody else (SPEC §13)."""
