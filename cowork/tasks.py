@@ -157,4 +157,3 @@ def _store(task: Task, *, now: datetime, **values: Any) -> None:
     Task.objects.filter(pk=task.pk).update(**values)
     for name, value in values.items():
         setattr(task, name, value)
-

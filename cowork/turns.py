@@ -109,9 +109,7 @@ def end(
     limit: TurnLimit | None = None,
 ) -> None:
     """End the turn and its task's running. Raises InvalidTransition for one that has ended."""
-    transition(
-        turn, status, ended_at=latest(now, turn.started_at), has_limit=limit is not None
-    )
+    transition(turn, status, ended_at=latest(now, turn.started_at), has_limit=limit is not None)
     text = keep(error, workspace_id=task.workspace_id, now=now) if error else None
     told = TurnEnded(turn_id=turn.id, number=turn.number, status=turn.status, limit=limit)
     log.append(task.stream, told, actor=actor, now=now, text=text, subject=turn.id)

@@ -145,9 +145,7 @@ class TaskDetail(ApiView):
         title = StrictCharField(max_length=200, required=False)
         archived = StrictBooleanField(required=False)
         runtime_mode = serializers.ChoiceField(choices=RuntimeMode.choices, required=False)
-        interaction_mode = serializers.ChoiceField(
-            choices=InteractionMode.choices, required=False
-        )
+        interaction_mode = serializers.ChoiceField(choices=InteractionMode.choices, required=False)
         batch_inputs = StrictBooleanField(required=False)
 
     def get(self, request: Request, task_id: UUID) -> Response:
@@ -178,9 +176,7 @@ class FollowUps(ApiView):
         task = authority.visible_task(request.user, task_id)
         require(request.user, May.FOLLOW_UP)
         asked = given(self.Input, request.data)
-        sent = following_up.follow_up(
-            recipient=task, by=request.user, **asked, clock=system_clock
-        )
+        sent = following_up.follow_up(recipient=task, by=request.user, **asked, clock=system_clock)
         body = {**output.sent(sent), **output.receipt(sent.receipt)}
         code = status.HTTP_200_OK if sent.is_duplicate else status.HTTP_202_ACCEPTED
         return Response(body, status=code)
@@ -225,5 +221,3 @@ class Timeline(ApiView):
     def get(self, request: Request, task_id: UUID) -> Response:
         task = authority.visible_task(request.user, task_id)
         return Response({"results": projection.rows_of(task.stream), "next": None})
-
-

@@ -43,9 +43,7 @@ class Claim(ApiView):
     """
 
     class Input(StrictSerializer):
-        wait_seconds = serializers.FloatField(
-            min_value=0, max_value=30, required=False, default=0
-        )
+        wait_seconds = serializers.FloatField(min_value=0, max_value=30, required=False, default=0)
         claim_id = MessageIdField(required=False, default="")
         lease_seconds = StrictIntegerField(
             min_value=MIN_LEASE,

@@ -16,7 +16,7 @@ from cowork.models import Task, Turn
 from messaging import authority, loops, receipts, replies
 from messaging.models import Receipt
 from teams.permissions import Principal
-from timeline.event_types import TurnCause, TurnLimit
+from timeline.event_types import TurnLimit
 from timeline.log import SYSTEM, Actor
 from timeline.refusals import InvalidRequest
 from timeline.transactions import require_transaction
@@ -187,9 +187,7 @@ def _place_of(receipt_id: UUID, turn: Turn, inputs: Sequence[Receipt]) -> int:
 
 def _note_human(task: Task, turn: Turn, receipt: Receipt) -> None:
     task.human_turn, task.human_sequence = turn.number, receipt.sequence
-    Task.objects.filter(pk=task.pk).update(
-        human_turn=turn.number, human_sequence=receipt.sequence
-    )
+    Task.objects.filter(pk=task.pk).update(human_turn=turn.number, human_sequence=receipt.sequence)
 
 
 def give_back_unread(
@@ -246,5 +244,3 @@ def ahead_of(receipt: Receipt) -> int:
     """How many queued receipts of the recipient have a lower place."""
     rows = Receipt.objects.queued().filter(recipient_id=receipt.recipient_id)
     return rows.filter(sequence__lt=receipt.sequence).count()
-
-

@@ -93,9 +93,7 @@ def close(
     the wake of what waits. Its task and those that get an answer are locked."""
     require_transaction()
     error = ending.error.strip()
-    turns.end(
-        turn, ending.status, task=task, actor=actor, now=now, error=error, limit=ending.limit
-    )
+    turns.end(turn, ending.status, task=task, actor=actor, now=now, error=error, limit=ending.limit)
     if ending.status == Turn.Status.ERROR:
         text = error or "The turn ended with an error."
         kept = bodies.keep(text, workspace_id=task.workspace_id, now=now)
@@ -110,9 +108,7 @@ def close(
     )
     _resume_after_limit(turn, task, ending.limit)
     boundary.wake_the_rest(task)
-    for reply in replies.answer_what_is_owed(
-        task, turn, tasks=tasks_locked, actor=actor, now=now
-    ):
+    for reply in replies.answer_what_is_owed(task, turn, tasks=tasks_locked, actor=actor, now=now):
         wakes.enqueue_what_waits(reply.recipient, now=now)
     wakes.enqueue_what_waits(task, now=now)
 
@@ -141,9 +137,7 @@ def _look_again(task_id: UUID, *, clock: Clock) -> bool:
 
 
 @action
-def complete(
-    task: Task, *, outcome: str, summary: str, by: Principal, clock: Clock
-) -> Task:
+def complete(task: Task, *, outcome: str, summary: str, by: Principal, clock: Clock) -> Task:
     """Say that the work of a task is completed or failed: an event of its own, never implied by a
     delivery (SPEC §6.11).
 
@@ -178,4 +172,3 @@ def complete(
     if task.bot_id is not None and task.team_id is not None:
         conversations.choose_current(task.bot_id, task.team_id)
     return task
-

@@ -41,9 +41,7 @@ def quarantine(receipt: Receipt, *, by: Principal, note: str, clock: Clock) -> R
         raise invalid(fresh, fresh.status)
     now = clock.now()
     reason = note or "A person has set it aside."
-    receipts.quarantine(
-        fresh, code=receipts.MESSAGE_UNSAFE, reason=reason, actor=by.actor, now=now
-    )
+    receipts.quarantine(fresh, code=receipts.MESSAGE_UNSAFE, reason=reason, actor=by.actor, now=now)
     audit.record(
         "quarantine",
         workspace_id=fresh.workspace_id,
@@ -75,6 +73,4 @@ def recheck_team(entry: OutboxEntry, _nothing: object, now: datetime) -> Answer:
     return DONE
 
 
-KIND = Kind(
-    name=RECHECK_TEAM, payload=RecheckTeam, inside=recheck_team, outlives=True
-)
+KIND = Kind(name=RECHECK_TEAM, payload=RecheckTeam, inside=recheck_team, outlives=True)

@@ -43,9 +43,7 @@ class ReceiptClosed(Refusal):
     status = 409
 
 
-def queue(
-    *, recipient: Task, text: Body, actor: Actor, now: datetime, **fields: Any
-) -> Receipt:
+def queue(*, recipient: Task, text: Body, actor: Actor, now: datetime, **fields: Any) -> Receipt:
     """Queue a message at the tail of its recipient's queue and tell both timelines.
 
     The recipient is locked; `fields` are the rest of the receipt's.
@@ -215,9 +213,7 @@ def withdraw(receipt: Receipt, *, actor: Actor, now: datetime) -> None:
     )
 
 
-def quarantine(
-    receipt: Receipt, *, code: str, reason: str, actor: Actor, now: datetime
-) -> None:
+def quarantine(receipt: Receipt, *, code: str, reason: str, actor: Actor, now: datetime) -> None:
     """Queued or started → quarantined: it waits for a person's deliberate step (SPEC §5.3)."""
     before = receipt.status
     transition(
@@ -239,9 +235,7 @@ def discard(receipt: Receipt, *, actor: Actor, now: datetime) -> None:
     if receipt.status not in at_rest:
         raise invalid(receipt, receipt.status)
     require_open(receipt)
-    values: dict[str, Any] = {
-        "closed_at": latest(now, receipt.failed_at, receipt.quarantined_at)
-    }
+    values: dict[str, Any] = {"closed_at": latest(now, receipt.failed_at, receipt.quarantined_at)}
     if receipt.status == Receipt.Status.FAILED:
         values["failure_code"] = DISCARDED
     _set_fields(receipt, **values)

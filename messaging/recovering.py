@@ -76,9 +76,7 @@ def _extend(now: datetime) -> int:
 
 def lose_silent_turns(*, clock: Clock) -> int:
     """End as lost each turn whose lease has run out; how many."""
-    expired = Turn.objects.filter(
-        status=Turn.Status.RUNNING, lease_expires_at__lte=clock.now()
-    )
+    expired = Turn.objects.filter(status=Turn.Status.RUNNING, lease_expires_at__lte=clock.now())
     ids = list(expired.order_by("lease_expires_at").values_list("pk", flat=True))
     return _each(ids, lambda turn_id: _lose(turn_id, clock=clock))
 
@@ -169,4 +167,3 @@ def _each(ids: Iterable[UUID], step: Callable[[UUID], bool]) -> int:
         except Refusal as refusal:
             logger.warning("recovery has left %s for the next sweep", row_id, exc_info=refusal)
     return count
-

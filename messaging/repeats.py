@@ -105,9 +105,7 @@ def answer(
     locked = locks.lock_tasks(*involved)
     fresh: Receipt = receipts.in_full(Receipt.objects.filter(pk=earlier.pk)).get()
     fresh.recipient = locked[fresh.recipient_id]
-    return answer_locked(
-        fresh, text=text, in_reply_to=in_reply_to, by=by, now=clock.now()
-    )
+    return answer_locked(fresh, text=text, in_reply_to=in_reply_to, by=by, now=clock.now())
 
 
 def answer_locked(

@@ -186,4 +186,3 @@ def _reply(
         chain=origin.chain,
         hop=origin.hop,
     )
-

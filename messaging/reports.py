@@ -78,6 +78,4 @@ def read(events: object) -> list[AnyReport]:
             for row in error.errors(include_url=False, include_context=False, include_input=False)
         ]
         told = "; ".join(f"{row['field']}: {row['message']}" for row in errors[:5])
-        raise InvalidRequest(
-            reason=f"A report is not valid: {told}", errors=errors
-        ) from error
+        raise InvalidRequest(reason=f"A report is not valid: {told}", errors=errors) from error

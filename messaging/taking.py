@@ -9,7 +9,7 @@ from datetime import timedelta
 
 from django.db import transaction
 
-from cowork import locks, turns
+from cowork import locks
 from cowork.models import Task, Turn
 from cowork.tasks import TaskEnded, TurnRunning
 from messaging import authority, boundary, wakes

@@ -21,7 +21,9 @@ def test_the_contract_is_the_one_that_was_ordered(source: str) -> None:
     assert (DOCS / copy).read_text() == adapted((SOURCES / source).read_text(), changes)
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: str(document.relative_to(ROOT)))
+@pytest.mark.parametrize(
+    "document", DOCUMENTS, ids=lambda document: str(document.relative_to(ROOT))
+)
 def test_every_link_leads_somewhere(document: Path) -> None:
     broken = [
         found[0]
@@ -48,4 +50,6 @@ def leads_somewhere(document: Path, path: str, anchor: str) -> bool:
 def test_every_page_is_in_the_index() -> None:
     index = (DOCS / "index.md").read_text()
 
-    assert [document.name for document in DOCS.rglob("*.md") if document.name not in index] == ["index.md"]
+    assert [document.name for document in DOCS.rglob("*.md") if document.name not in index] == [
+        "index.md"
+    ]
