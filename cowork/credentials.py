@@ -116,6 +116,11 @@ def roles_of(user: Any) -> list[Person]:
     return list(found.order_by("workspace__slug"))
 
 
+def roles_of_person(person_id: UUID) -> list[Person]:
+    """What the user behind a person is, workspace by workspace."""
+    return roles_of(Person.objects.select_related("user").get(pk=person_id).user)
+
+
 def use_is_stale(credential: Credential, now: datetime) -> bool:
     """Whether its last use is worth noting again."""
     return credential.last_used_at is None or now - credential.last_used_at >= USE_IS_NOTED_EVERY

@@ -1,5 +1,46 @@
 """Addresses: which app answers where."""
 
-from django.urls import URLPattern, URLResolver
+from django.urls import URLPattern, URLResolver, include, path, re_path
+from django.utils.module_loading import import_string
 
-urlpatterns: list[URLPattern | URLResolver] = []
+
+def at(route: str, view: str) -> URLPattern:
+    """Let the class of this name answer at a route."""
+    return path(route, import_string(view).as_view())
+
+
+# Who calls, who is there (cowork/api, teams/api, messaging/api_bots)
+identity_patterns: list[URLPattern | URLResolver] = [
+    at("session", "cowork.api.Session"),
+    at("me", "cowork.api.Me"),
+    at("limits", "cowork.api.Limits"),
+    at("workspaces", "cowork.api.Workspaces"),
+    at("credentials", "cowork.api.Credentials"),
+    at("credentials/<uuid:credential_id>/revoke", "cowork.api.RevokeCredential"),
+    at("credentials/<uuid:credential_id>/rotate", "cowork.api.RotateCredential"),
+    at("people", "teams.api.People"),
+    at("runtimes", "teams.api.Runtimes"),
+    at("audit", "teams.api.Audit"),
+    at("teams", "teams.api.Teams"),
+    at("teams/<uuid:team_id>", "messaging.api_bots.OneTeam"),
+    at("teams/<uuid:team_id>/members", "teams.api.Members"),
+    at("teams/<uuid:team_id>/members/<str:handle>", "messaging.api_bots.OneMember"),
+    at("teams/<uuid:team_id>/members/<str:handle>/restore", "teams.api.RestoreMember"),
+    at("bots", "messaging.api_bots.Bots"),
+    at("bots/<str:handle>", "messaging.api_bots.OneBot"),
+    at("bots/<str:handle>/conversations", "messaging.api_bots.Conversations"),
+]
+
+api_patterns: list[URLPattern | URLResolver] = [
+    *identity_patterns,
+    at("schema", "drf_spectacular.views.SpectacularAPIView"),
+    re_path(r"^.*$", import_string("cowork.api.Unknown").as_view()),
+]
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("api/v1/", include(api_patterns)),
+    path(
+        "api/docs",
+        import_string("drf_spectacular.views.SpectacularSwaggerView").as_view(url="/api/v1/schema"),
+    ),
+]

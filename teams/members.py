@@ -162,3 +162,10 @@ def _require_fit(workspace_id: UUID, bot: Bot) -> None:
         raise NotFound
     if not bot.is_active:
         raise InvalidRequest(reason=f"The bot {bot.handle} is deactivated. Bring it back first.")
+
+
+def teams_of(bot: Bot) -> set[UUID]:
+    """The teams that the bot is or was in."""
+    led = Team.objects.filter(lead=bot).values_list("pk", flat=True)
+    joined = Member.objects.filter(bot=bot).values_list("team_id", flat=True)
+    return {*led, *joined}

@@ -1,0 +1,79 @@
+"""How the OpenAPI document tells of what all views share (docs/wire.md)."""
+
+from collections.abc import Callable
+from typing import Any
+
+from drf_spectacular.openapi import AutoSchema
+from drf_spectacular.utils import OpenApiParameter, extend_schema, inline_serializer
+from rest_framework import serializers
+
+from timeline import wire
+
+PAGED = [
+    OpenApiParameter("cursor", str, description="`next` of the page before."),
+    OpenApiParameter(
+        "limit",
+        {"type": "integer", "minimum": 1, "maximum": wire.MAX_LIMIT, "default": wire.DEFAULT_LIMIT},
+    ),
+]
+
+
+class FieldError(serializers.Serializer[Any]):
+    field = serializers.CharField()
+    message = serializers.CharField()
+
+
+class Problem(serializers.Serializer[Any]):
+    """RFC 9457; `code` is stable, and some codes come with further fields."""
+
+    type = serializers.URLField()
+    title = serializers.CharField()
+    status = serializers.IntegerField()
+    detail = serializers.CharField()
+    code = serializers.CharField()
+    errors = FieldError(many=True, required=False)
+
+
+class WireSchema(AutoSchema):
+    """Adds to every operation that it may be refused, with a problem document."""
+
+    def _get_response_bodies(self, direction: str = "response") -> dict[str, Any]:
+        bodies: dict[str, Any] = super()._get_response_bodies(direction)
+        if direction == "response":
+            told = self._get_response_for_code(Problem, "4XX", media_types=[wire.PROBLEM])
+            bodies["4XX"] = {**told, "description": "Refused; `code` says why."}
+            bodies["503"] = {**told, "description": "Nothing was changed; repeat it later."}
+        return bodies
+
+
+def paged(
+    row: type[serializers.Serializer[Any]], *more: OpenApiParameter, summary: str
+) -> Callable[[Any], Any]:
+    """Describe a GET that answers one page of a list."""
+    page = inline_serializer(
+        f"{row.__name__}Page",
+        {
+            "results": row(many=True),
+            "next": serializers.CharField(
+                allow_null=True, help_text="The `cursor` of the next page; null at the end."
+            ),
+        },
+    )
+    return extend_schema(summary=summary, parameters=[*PAGED, *more], responses={200: page})
+
+
+def listed(row: type[serializers.Serializer[Any]], *, summary: str) -> Callable[[Any], Any]:
+    """Describe a GET that answers a whole, short list."""
+    rows = inline_serializer(f"{row.__name__}List", {"results": row(many=True)})
+    return extend_schema(summary=summary, responses={200: rows})
+
+
+def described(
+    *,
+    summary: str,
+    takes: Any = None,
+    gives: Any = None,
+    status: int = 200,
+) -> Callable[[Any], Any]:
+    """Describe a call: what it takes, and what it gives when it succeeds."""
+    return extend_schema(summary=summary, request=takes, responses={status: gives})
