@@ -81,7 +81,7 @@ def fail(entry: OutboxEntry, error: str, *, clock: Clock) -> None:
         _fail(entry, error, clock=clock, tell=True)
     except runs.Overtaken:
         raise
-    except Exception:  # noqa: BLE001
+    except Exception:
         # Whatever its kind does about a dead letter must not keep it from being one.
         logger.exception("nobody could be told of %s", entry, extra={"outbox_kind": entry.kind})
         _fail(entry, error, clock=clock, tell=False)
@@ -114,7 +114,7 @@ def _run(entry: OutboxEntry, *, clock: Clock) -> None:
     except DatabaseBusy:
         logger.warning("the database is busy, again later: %s", entry)
         _give_back(entry, clock=clock)
-    except Exception as error:  # noqa: BLE001
+    except Exception as error:
         # Whatever a handler raises is a failed run, to be tried again and then shown to people.
         logger.warning("failed: %s", entry, exc_info=error, extra={"outbox_kind": entry.kind})
         fail(entry, f"{type(error).__name__}: {error}", clock=clock)
@@ -148,7 +148,7 @@ def _give_up(entry: OutboxEntry, *, clock: Clock) -> None:
         _poison(entry, clock=clock, tell=True)
     except runs.Overtaken:
         logger.info("overtaken: %s", entry)
-    except Exception:  # noqa: BLE001
+    except Exception:
         logger.exception("nobody could be told of %s", entry, extra={"outbox_kind": entry.kind})
         _poison(entry, clock=clock, tell=False)
 
