@@ -33,8 +33,7 @@ class AgentSocket(Socket):
             own: dict[UUID, bool] = {}
             told: dict[UUID, int] = {}
             while True:
-                look = partial(readers.waiting_for, agent, clock=system_clock)
-                waiting = await desk.SOCKETS.look(look)
+                waiting = await desk.SOCKETS.look(partial(_waiting_for, agent))
                 for task, turn in waiting.turns.items():
                     if told.get(task) != turn:  # not yet, or a turn has run since
                         await self.send(frame(type="input_waiting", task_id=str(task)))
@@ -55,3 +54,7 @@ class AgentSocket(Socket):
                 own.update({task: task in mine for task in new})
             if not is_in_time or any(own.get(task) for task in changed):
                 return
+
+
+def _waiting_for(agent: Principal) -> readers.Waiting:
+    return readers.waiting_for(agent, now=system_clock.now())

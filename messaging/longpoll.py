@@ -83,7 +83,7 @@ class _Claim:
         """Ask the view once, and wait for the next reason to; False when it is over."""
         clock = asyncio.get_running_loop().time
         # Where the stream is comes before the look: news from then on are a reason for another.
-        stands = await desk.SOCKETS.look(partial(readers.stands, task_id, clock=system_clock))
+        stands = await desk.SOCKETS.look(partial(_stands, task_id))
         read_at = clock()
         if self._gone.done() or not await self._ask():
             return False
@@ -123,6 +123,10 @@ class _Claim:
             await self._send(message)
 
 
+def _stands(task_id: UUID) -> readers.Stands:
+    return readers.stands(task_id, now=system_clock.now())
+
+
 def _claimed(scope: Mapping[str, Any]) -> UUID | None:
     """The task that a request claims a turn of; None for other requests."""
     found = _CLAIM.fullmatch(scope["path"]) if scope["method"] == "POST" else None
@@ -143,8 +147,9 @@ def _asked(body: bytes) -> dict[str, Any] | None:
     if not isinstance(fields, dict):
         return None
     seconds = fields.get("wait_seconds")
-    is_number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
-    return fields if is_number and 0 < seconds <= LONGEST else None
+    if not isinstance(seconds, int | float) or isinstance(seconds, bool):
+        return None
+    return fields if 0 < seconds <= LONGEST else None
 
 
 def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from django.db.models import DateTimeField, OuterRef, QuerySet, Subquery
@@ -11,7 +12,6 @@ from cowork.models import Task
 from messaging import authority, boundary
 from messaging.models import Receipt
 from teams.permissions import Principal
-from timeline.clock import Clock
 from timeline.models import Stream
 
 MARGIN = 0.005  # seconds after a due time, so that a look never comes just before it
@@ -33,9 +33,8 @@ class Waiting:
     due_in: float | None
 
 
-def stands(task_id: UUID, *, clock: Clock) -> Stands:
+def stands(task_id: UUID, *, now: datetime) -> Stands:
     """Where a task stands; an unknown one has no events and nothing that comes due."""
-    now = clock.now()
     stream = Stream.objects.filter(key=OuterRef("pk")).values("last_seq")
     row = (
         _with_due(Task.objects.filter(pk=task_id), now=now)
@@ -48,9 +47,8 @@ def stands(task_id: UUID, *, clock: Clock) -> Stands:
     return Stands(seq=row[0] or 0, due_in=_first_of(row[1:], now=now))
 
 
-def waiting_for(agent: Principal, *, clock: Clock) -> Waiting:
+def waiting_for(agent: Principal, *, now: datetime) -> Waiting:
     """The tasks of an agent that have input to claim."""
-    now = clock.now()
     claimable = boundary.claimable_tasks(agent, now=now)
     turns = Task.objects.filter(pk__in=claimable).values_list("pk", "last_turn")
     own = _with_due(authority.own_tasks(agent), now=now).values_list("resumes_at", "due_at")
@@ -65,7 +63,7 @@ def own_of(agent: Principal, tasks: Iterable[UUID]) -> set[UUID]:
     return set(authority.own_tasks(agent).filter(pk__in=tasks).values_list("pk", flat=True))
 
 
-def _with_due(tasks: "QuerySet[Task]", *, now: datetime) -> "QuerySet[Task]":
+def _with_due(tasks: "QuerySet[Task]", *, now: datetime) -> "QuerySet[Any]":
     queued = Receipt.objects.queued().filter(recipient=OuterRef("pk"), due_at__gt=now)
     first = queued.order_by("due_at").values("due_at")[:1]
     return tasks.annotate(due_at=Subquery(first, output_field=DateTimeField()))

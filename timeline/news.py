@@ -10,7 +10,6 @@ from typing import NamedTuple
 from uuid import UUID
 
 from timeline import log
-from timeline.clock import Clock
 from timeline.models import Event, Stream
 
 BATCH = 200  # events that are read at once
@@ -52,14 +51,13 @@ def news_of(
 
 
 def changed_in(
-    workspace_id: UUID, since: datetime | None, clock: Clock
+    workspace_id: UUID, *, since: datetime | None, now: datetime
 ) -> tuple[datetime | None, dict[UUID, int]]:
     """The streams of a workspace that were written about or after a time, and the newest time."""
     streams = Stream.objects.filter(workspace_id=workspace_id)
     if since is None:
         newest = streams.filter(last_at__isnull=False).order_by("-last_at").first()
         since = newest.last_at if newest is not None else None
-    now = clock.now()
     # A clock that was set back must not hide what is written from now on.
     earliest = min(since or now, now) - OVERLAP
     rows = list(streams.filter(last_at__gte=earliest).values_list("key", "last_seq", "last_at"))

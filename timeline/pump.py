@@ -197,9 +197,14 @@ class Pump:
             for key, seq, frames in await desk.PUMP.look(partial(news.news_of, known, heard)):
                 self._tell(key, seq, frames)
         for workspace_id, watched in list(self._workspaces.items()):
-            look = partial(news.changed_in, workspace_id, watched.since, self._clock)
+            look = partial(self._changed_in, workspace_id, watched.since)
             since, found = await desk.PUMP.look(look)
             self._tell_changed(watched, since, found)
+
+    def _changed_in(
+        self, workspace_id: UUID, since: datetime | None
+    ) -> tuple[datetime | None, dict[UUID, int]]:
+        return news.changed_in(workspace_id, since=since, now=self._clock.now())
 
     def _tell(self, key: UUID, seq: int, frames: Sequence[Frame]) -> None:
         watched = self._streams.get(key)

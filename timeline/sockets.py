@@ -151,7 +151,8 @@ class NowhereSocket(Socket):
 def address(pattern: str, socket: type[Socket]) -> URLPattern:
     """Where a kind of socket is opened."""
     application: Any = socket.serve  # an ASGI application, as Channels has it at an address
-    return re_path(pattern, application)
+    made: URLPattern = re_path(pattern, application)
+    return made
 
 
 def uuid_of(text: str) -> UUID:

@@ -13,6 +13,7 @@ TRANSACTION_MAKERS = frozenset({"timeline/transactions.py"})
 # Who reads the clock although it is no action, and why.
 CLOCK_READERS = {
     "timeline/clock.py": "it is the clock",
+    "timeline/pump.py": "it runs by itself: nobody calls it who could hand it the time",
 }
 REAL_CLOCKS = re.compile(
     r"(^|\.)(datetime\.(now|utcnow|today)|date\.today|timezone\.now|time\.time)$"
@@ -22,6 +23,8 @@ HTTP = ("django.http", "django.shortcuts", "django.views", "django.urls")
 HTTP_SPEAKERS = {
     "timeline/wire.py": "what all entry points share of the wire",
     "cowork/urls.py": "the addresses",
+    "timeline/sockets.py": "what all sockets share of the wire",
+    "messaging/visitors.py": "the headers of a socket say who opened it",
 }
 FORBIDDEN_NAMES = re.compile(
     r"(utils?|helpers?|commons?|services?|managers?|handlers?|misc|part_?\d)"

@@ -86,7 +86,7 @@ def test_reading_is_no_commit(stream, quiet):
 def test_a_commit_that_nobody_told_of_is_found(stream, quiet):
     silent = connection.copy()
     with silent.cursor() as cursor:
-        cursor.execute("UPDATE timeline_stream SET last_seq = last_seq")
+        cursor.execute("UPDATE timeline_stream SET last_seq = last_seq + 1")
     silent.close()
 
     assert commits.wait(5)

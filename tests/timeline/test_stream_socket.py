@@ -8,7 +8,6 @@ from tests.timeline.streams import in_thread, write
 from timeline import pump, sockets
 from timeline.ids import new_id
 
-
 pytestmark = pytest.mark.asyncio
 
 
@@ -121,9 +120,7 @@ async def test_other_addresses_are_closed(transactional_db, connect, path, code)
 
 
 @pytest.mark.parametrize(("known", "seen"), [(None, "yes"), ("olga", "forbidden")])
-async def test_access_that_is_taken_away_closes_it(
-    stream, connect, door, monkeypatch, known, seen
-):
+async def test_access_that_is_taken_away_closes_it(stream, connect, door, monkeypatch, known, seen):
     monkeypatch.setattr(sockets.Socket, "BEAT_SECONDS", 0.05)
     async with connect(f"/ws/tasks/{stream}/?after=0") as client:
         assert (await client.frame())["type"] == "ready"

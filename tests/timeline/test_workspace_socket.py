@@ -5,7 +5,6 @@ import pytest
 from tests.timeline.streams import in_thread, open_stream, write
 from timeline.ids import new_id
 
-
 pytestmark = pytest.mark.asyncio
 
 
@@ -30,9 +29,7 @@ async def test_what_comes_between_the_opening_and_the_first_look_is_hinted(strea
 
 
 @pytest.mark.parametrize(("seen", "code"), [("forbidden", 4403), ("unknown", 4404)])
-async def test_who_may_not_see_it_is_told_by_the_code(
-    transactional_db, connect, door, seen, code
-):
+async def test_who_may_not_see_it_is_told_by_the_code(transactional_db, connect, door, seen, code):
     door.seen = seen
 
     async with connect("/ws/workspaces/lab/") as client:
