@@ -14,6 +14,7 @@ from rest_framework.permissions import AllowAny, BasePermission
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+import cowork.schema  # noqa: F401  # tells the OpenAPI document how to sign in
 from cowork import attempts, credentials, issuing, turns
 from cowork.authentication import BearerOrAnySession, named_workspace
 from cowork.models import Credential
@@ -23,6 +24,7 @@ from teams.permissions import May, Principal, require
 from teams.wire import principal_of
 from timeline import wire
 from timeline.clock import system_clock
+
 from timeline.refusals import Forbidden, NotFound
 from timeline.schema import described, listed, paged
 from timeline.wire import (
