@@ -18,7 +18,11 @@ logger = logging.getLogger(__name__)
 
 
 class BearerOrSession(BaseAuthentication):
-    """Names the principal. A request with an Authorization header never opens a session."""
+    """Names the principal. A request with an Authorization header never opens a session.
+
+    A view that says `needs_workspace = False` is asked before one is chosen: there the first of a
+    person's workspaces stands in for it.
+    """
 
     def authenticate(self, request: Request) -> tuple[Principal, Credential | None] | None:
         header = request.headers.get("Authorization")
@@ -28,14 +32,10 @@ class BearerOrSession(BaseAuthentication):
         if not user.is_authenticated:
             return None
         check_token_of_page(request)
-        return self.person(request, user), None
+        return _person(request, user), None
 
     def authenticate_header(self, request: Request) -> str:
         return "Bearer"
-
-    def person(self, request: Request, user: Any) -> Principal:
-        """Who a signed-in user is in this request."""
-        return credentials.principal_of_user(user, named_workspace(request))
 
     def _bearer(self, request: Request, header: str) -> tuple[Principal, Credential]:
         scheme, _, secret = header.partition(" ")
@@ -50,16 +50,14 @@ class BearerOrSession(BaseAuthentication):
         return principal, credential
 
 
-class BearerOrAnySession(BearerOrSession):
-    """For what is asked before a workspace is chosen: the first one stands in for it."""
-
-    def person(self, request: Request, user: Any) -> Principal:
-        if named_workspace(request) is not None:
-            return super().person(request, user)
-        people = credentials.roles_of(user)
-        if not people:
-            raise Forbidden
+def _person(request: Request, user: Any) -> Principal:
+    """Who a signed-in user is in this request."""
+    named = named_workspace(request)
+    needs_one = getattr(request.parser_context["view"], "needs_workspace", True)
+    people = credentials.roles_of(user)
+    if named is None and not needs_one and people:
         return credentials.principal_of_person(people[0])
+    return credentials.principal_of_user(user, named)
 
 
 def named_workspace(request: Request) -> str | None:

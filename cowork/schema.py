@@ -18,3 +18,7 @@ class BearerOrSessionScheme(OpenApiAuthenticationExtension):  # type: ignore[no-
             {"type": "http", "scheme": "bearer"},
             {"type": "apiKey", "in": "cookie", "name": "sessionid"},
         ]
+
+    def get_security_requirement(self, auto_schema: AutoSchema) -> list[dict[str, list[str]]]:
+        """One of them is enough."""
+        return [{name: []} for name in self.name]
