@@ -24,7 +24,6 @@ from teams.permissions import May, Principal, require
 from teams.wire import principal_of
 from timeline import wire
 from timeline.clock import system_clock
-
 from timeline.refusals import Forbidden, NotFound
 from timeline.schema import described, listed, paged
 from timeline.wire import (

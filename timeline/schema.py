@@ -53,7 +53,7 @@ class WireSchema(AutoSchema):
         return {}
 
     def _get_serializer_name(
-        self, serializer: Any, direction: Any, bypass_extensions: bool = False
+        self, serializer: Any, direction: Any, bypass_extensions: Any = False
     ) -> str:
         """Inner classes are named with the class around them: `People.Input`, `PeopleInput`."""
         kind = serializer if isinstance(serializer, type) else type(serializer)
