@@ -177,6 +177,17 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "SERVE_INCLUDE_SCHEMA": False,
     "SERVE_AUTHENTICATION": [],
     "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],
+    "ENUM_NAME_OVERRIDES": {
+        "TaskKind": "cowork.models.Task.Kind",
+        "TaskStatus": "cowork.models.Task.Status",
+        "RuntimeMode": "cowork.models.RuntimeMode",
+        "InteractionMode": "cowork.models.InteractionMode",
+        "CredentialKind": "cowork.models.Credential.Kind",
+        "MemberStatus": "teams.models.Member.Status",
+        "ProfileKind": "teams.models.RuntimeProfile.Kind",
+        "Role": "teams.models.Person.Role",
+        "PrincipalKind": ["bot", "task", "service", "person"],
+    },
     # The UI's files are served from here, not from somewhere else.
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
