@@ -8,12 +8,24 @@ from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
-from django.db import connection
-from django.db.models import BooleanField, Case, DateTimeField, F, Max, Q, QuerySet, Value, When
+from django.db import connection, transaction
+from django.db.models import (
+    BooleanField,
+    Case,
+    DateTimeField,
+    F,
+    Max,
+    PositiveIntegerField,
+    Q,
+    QuerySet,
+    Value,
+    When,
+)
 from pydantic import BaseModel, ValidationError
 
 from cowork.kinds import KINDS
 from cowork.models import OutboxEntry, OutboxLane
+from timeline import commits
 from timeline.transactions import require_transaction
 
 State = OutboxEntry.State
@@ -45,6 +57,7 @@ def enqueue(
     """
     require_transaction()
     fit = _fit(kind, payload)
+    _hint()
     run_at = not_before if not_before is not None and not_before > now else now
     if unique:
         standing = OutboxEntry.objects.filter(target=target, kind=kind, status__in=LIVE)
@@ -71,6 +84,7 @@ def wake(target: UUID, *, now: datetime) -> None:
     A retry keeps its time, and work that is not yet due too.
     """
     require_transaction()
+    _hint()
     # One statement over every state an entry can pass through while this waits for its row: a
     # drain that decides to wait just now is seen, or sees this.
     OutboxEntry.objects.filter(target=target, status__in=LIVE).update(
@@ -79,7 +93,11 @@ def wake(target: UUID, *, now: datetime) -> None:
             When(status=State.WAITING, then=Value(now, DateTimeField())),
             default=F("not_before"),
         ),
-        looks=Case(When(status=State.WAITING, then=Value(0)), default=F("looks")),
+        looks=Case(
+            When(status=State.WAITING, then=Value(0)),
+            default=F("looks"),
+            output_field=PositiveIntegerField(),
+        ),
         is_woken=Case(
             When(status=State.RUNNING, then=YES),
             default=F("is_woken"),
@@ -126,6 +144,11 @@ def look_again(*, now: datetime) -> int:
     return OutboxEntry.objects.filter(status=State.WAITING).update(
         status=State.DUE, not_before=now, updated_at=now
     )
+
+
+def _hint() -> None:
+    """Let the drains look after the commit; they look at times without it too."""
+    transaction.on_commit(commits.tell, robust=True)
 
 
 def _fit(kind: str, payload: BaseModel) -> dict[str, object]:

@@ -176,6 +176,11 @@ def void(owner_prefix: str, *, now: datetime) -> int:
     return held.filter(lease_expires_at__gt=now).update(lease_expires_at=now)
 
 
+def forget_unreadable() -> None:
+    """Look at unreadable entries once more."""
+    _unreadable.clear()
+
+
 def unknown_kinds() -> Mapping[str, int]:
     """How many entries there are of kinds that this version does not know."""
     kinds = OutboxEntry.objects.exclude(kind__in=KINDS).order_by("kind")
