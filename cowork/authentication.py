@@ -1,11 +1,10 @@
 """Who calls over HTTP: a bearer secret, or a session with its token (docs/wire.md)."""
 
 import logging
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.http import HttpRequest, HttpResponse
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
-from drf_spectacular.openapi import AutoSchema
 from rest_framework.authentication import BaseAuthentication, CSRFCheck
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
@@ -15,6 +14,9 @@ from cowork.models import Credential
 from teams.permissions import Principal
 from timeline.clock import system_clock
 from timeline.refusals import DatabaseBusy, Forbidden, NotFound
+
+if TYPE_CHECKING:
+    from drf_spectacular.openapi import AutoSchema
 
 logger = logging.getLogger(__name__)
 
@@ -99,7 +101,7 @@ class BearerScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-c
     match_subclasses = True
     name = ("bearer", "session")  # type: ignore[assignment]
 
-    def get_security_definition(self, auto_schema: AutoSchema) -> list[dict[str, Any]]:  # type: ignore[override]
+    def get_security_definition(self, auto_schema: "AutoSchema") -> list[dict[str, Any]]:  # type: ignore[override]
         return [
             {"type": "http", "scheme": "bearer"},
             {"type": "apiKey", "in": "cookie", "name": "sessionid"},

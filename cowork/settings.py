@@ -162,7 +162,6 @@ REST_FRAMEWORK: dict[str, Any] = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["cowork.authentication.BearerOrSession"],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["timeline.wire.StrictJSONParser"],
     "DEFAULT_SCHEMA_CLASS": "timeline.schema.WireSchema",
     "EXCEPTION_HANDLER": "timeline.wire.problem",
     "UNAUTHENTICATED_USER": None,

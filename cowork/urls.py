@@ -31,8 +31,32 @@ identity_patterns: list[URLPattern | URLResolver] = [
     at("bots/<str:handle>/conversations", "messaging.api_bots.Conversations"),
 ]
 
+# What tasks say to each other (messaging/api, api_tasks, api_turns)
+message_patterns: list[URLPattern | URLResolver] = [
+    at("send_agent_message", "messaging.api.SendAgentMessage"),
+    at("receipts", "messaging.api.Receipts"),
+    at("receipts/<uuid:receipt_id>", "messaging.api.ReceiptDetail"),
+    at("receipts/<uuid:receipt_id>/retry", "messaging.api.Retry"),
+    at("receipts/<uuid:receipt_id>/withdraw", "messaging.api.Withdraw"),
+    at("receipts/<uuid:receipt_id>/release", "messaging.api.Release"),
+    at("receipts/<uuid:receipt_id>/discard", "messaging.api.Discard"),
+    at("receipts/<uuid:receipt_id>/quarantine", "messaging.api.Quarantine"),
+    at("tasks", "messaging.api_tasks.Tasks"),
+    at("tasks/<uuid:task_id>", "messaging.api_tasks.TaskDetail"),
+    at("tasks/<uuid:task_id>/follow_ups", "messaging.api_tasks.FollowUps"),
+    at("tasks/<uuid:task_id>/complete", "messaging.api_tasks.Complete"),
+    at("tasks/<uuid:task_id>/events", "messaging.api_tasks.Events"),
+    at("tasks/<uuid:task_id>/timeline", "messaging.api_tasks.Timeline"),
+    at("tasks/<uuid:task_id>/turns", "messaging.api_turns.Claim"),
+    at("turns/<uuid:turn_id>", "messaging.api_turns.TurnDetail"),
+    at("turns/<uuid:turn_id>/events", "messaging.api_turns.Reports"),
+    at("turns/<uuid:turn_id>/heartbeat", "messaging.api_turns.Heartbeat"),
+    at("turns/<uuid:turn_id>/end", "messaging.api_turns.End"),
+]
+
 api_patterns: list[URLPattern | URLResolver] = [
     *identity_patterns,
+    *message_patterns,
     at("schema", "drf_spectacular.views.SpectacularAPIView"),
     re_path(r"^.*$", import_string("cowork.api.Unknown").as_view()),
 ]

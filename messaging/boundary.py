@@ -118,7 +118,7 @@ def admit(task: Task, *, now: datetime) -> list[Receipt]:
 
 
 def ripe(inputs: list[Receipt], *, now: datetime) -> list[Receipt]:
-    """The inputs, unless the first has to wait for its next attempt: younger ones wait behind it."""
+    """The inputs, unless the first waits for its next attempt: younger ones wait behind it."""
     return inputs if inputs and inputs[0].due_at <= now else []
 
 

@@ -159,7 +159,7 @@ def _answer(task_id: UUID, *, clock: Clock) -> bool:
 
 
 def _each(ids: Iterable[UUID], step: Callable[[UUID], bool]) -> int:
-    """Take one step for each id. A refusal of one leaves it for the next sweep, and the rest go on."""
+    """Take one step for each id; one that is refused waits for the next sweep, the rest go on."""
     count = 0
     for row_id in ids:
         try:

@@ -154,7 +154,7 @@ def _automatic_text(handoff: Receipt, turn: Turn | None) -> str:
         Turn.Status.DONE: "its turn ended without an answer to this message",
         Turn.Status.ABORTED: "its turn was stopped before it answered",
         Turn.Status.ERROR: "its turn ended with an error before it answered",
-        Turn.Status.LOST: "its turn was lost after it had taken the message in; it is not run again",
+        Turn.Status.LOST: "its turn was lost after it took the message in; it is not run again",
     }
     return f"BLOCKED: {endings[Turn.Status(turn.status)]}."
 

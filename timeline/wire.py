@@ -155,6 +155,8 @@ def given(serializer: type[serializers.Serializer[Any]], data: Any) -> dict[str,
 class ApiView(APIView):
     """A view of the API: knows HTTP, makes one call down."""
 
+    parser_classes = (StrictJSONParser,)
+
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         for value in (request.path, *request.query_params.keys(), *request.query_params.values()):
             check_text(value)
