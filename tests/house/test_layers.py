@@ -16,7 +16,7 @@ CLOCK_READERS = {
     "cowork/authentication.py": "a secret has an end; it is an entry point of every call",
     "messaging/repeats.py": "it takes the locks of its action, and reads the clock after them",
     "messaging/readers.py": "what a waiting reader asks again and again, outside any action",
-    "timeline/pump.py": "what sockets ask again and again, outside any action",
+    "timeline/news.py": "what sockets ask again and again, outside any action",
 }
 REAL_CLOCKS = re.compile(
     r"(^|\.)(datetime\.(now|utcnow|today)|date\.today|timezone\.now|time\.time)$"
@@ -31,6 +31,7 @@ HTTP_SPEAKERS = {
     "timeline/policy.py": "middleware",
     "timeline/preferences.py": "middleware",
     "messaging/visitors.py": "who opens a socket",
+    "timeline/sockets.py": "the ground of all consumers",
 }
 FORBIDDEN_NAMES = re.compile(
     r"(utils?|helpers?|commons?|services?|managers?|handlers?|misc|part_?\d)"
