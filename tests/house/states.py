@@ -1,6 +1,7 @@
 """Draws docs/states.md from the tables of transitions: `make states`."""
 
 import os
+from typing import Any
 
 from tests.house.source import DOCS, all_subclasses, import_everything
 
@@ -22,9 +23,14 @@ def drawn() -> str:
     return "\n".join([HEAD, *(_section(row) for row in rows)])
 
 
-def _section(row: type) -> str:
-    table = row.TRANSITIONS  # type: ignore[attr-defined]
-    field = row._meta.get_field("status")  # type: ignore[attr-defined]
+def status_field(row: Any) -> Any:
+    """The field that the table of transitions speaks of."""
+    return row._meta.get_field("status")
+
+
+def _section(row: Any) -> str:
+    table = row.TRANSITIONS
+    field = status_field(row)
     steps = [f"    [*] --> {field.default}"]
     for before, after in table.items():
         steps += [f"    {before} --> {to}" for to in sorted(after)]

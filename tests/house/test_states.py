@@ -16,7 +16,7 @@ def test_the_drawing_is_current() -> None:
 
 @pytest.mark.parametrize("row", STATEFUL, ids=lambda row: row.__name__)
 def test_every_status_is_on_its_table(row: type[Stateful]) -> None:
-    statuses = {value for value, _label in row._meta.get_field("status").choices or ()}
+    statuses = {value for value, _label in states.status_field(row).choices}
 
     assert set(row.TRANSITIONS) == statuses
     assert set().union(*row.TRANSITIONS.values()) <= statuses
