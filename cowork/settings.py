@@ -201,8 +201,38 @@ COWORK_OUTBOX_LEASE = _seconds("COWORK_OUTBOX_LEASE_SECONDS", 30)
 COWORK_HANDLER_LIMIT = _seconds("COWORK_HANDLER_LIMIT_SECONDS", 30)
 COWORK_Q_TIMEOUT = env.int("COWORK_Q_TIMEOUT", 60)
 COWORK_Q_RETRY = env.int("COWORK_Q_RETRY", 90)
+COWORK_DRAIN_LIFE = _seconds("COWORK_DRAIN_LIFE_SECONDS", 20)
 COWORK_SWEEP = _seconds("COWORK_SWEEP_SECONDS", 15)
 COWORK_STALE_QUEUE = _seconds("COWORK_STALE_QUEUE_SECONDS", 300)
 COWORK_MESSAGE_MAX_BYTES = env.int("COWORK_MESSAGE_MAX_BYTES", 65_536)
 COWORK_QUEUE_MAX = env.int("COWORK_QUEUE_MAX", 5000)
 COWORK_CRASH_AT = env.str("COWORK_CRASH_AT", "") if DEBUG else ""
+
+# The worker: django-q2 as it is. The outbox table is the queue, a job is a hint (SPEC §8.8).
+
+COWORK_DRAINS = env.int("COWORK_DRAINS", 2)
+# Given by the supervisor to the cluster that it starts: its name, and where it beats.
+COWORK_BOOT = env.str("COWORK_BOOT", "")
+COWORK_BEAT_FD = env.int("COWORK_BEAT_FD", -1)
+Q_CLUSTER: dict[str, Any] = {
+    "name": "cowork",
+    # Each cluster has a queue of its own, so that it runs its own drains and nobody else's.
+    "cluster_name": COWORK_BOOT or "cowork",
+    "orm": "default",
+    # One more than there are drains: it takes the next drain over, and the sweeps.
+    "workers": COWORK_DRAINS + 1,
+    "queue_limit": COWORK_DRAINS + 1,
+    "bulk": COWORK_DRAINS + 1,
+    "poll": 1,
+    "guard_cycle": 1,
+    "timeout": COWORK_Q_TIMEOUT,
+    "retry": COWORK_Q_RETRY,
+    "ack_failures": True,
+    "max_attempts": 1,
+    "save_limit": -1,
+    "catch_up": False,
+    "scheduler": False,
+    "recycle": 1_000_000,  # a worker that ends is taken for a crash
+    "log_level": "WARNING",
+    "ALT_CLUSTERS": {},
+}

@@ -1,0 +1,56 @@
+"""Processes: they die with their parent, and a whole session ends at once (Linux)."""
+
+import contextlib
+import ctypes
+import os
+import select
+import signal
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+_PR_SET_PDEATHSIG = 1
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def die_with_parent() -> None:
+    """Have this process killed when its parent dies, however that happens."""
+    if _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "prctl")
+
+
+def children_die_too() -> None:
+    """The same for every process that this one forks, and that those fork."""
+    os.register_at_fork(after_in_child=die_with_parent)
+
+
+def of_session(leader: int) -> set[int]:
+    """The living processes of a session, by number."""
+    found: set[int] = set()
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            state, _parent, _group, session = path.read_text().rpartition(")")[2].split()[:4]
+            if int(session) == leader and state not in ("Z", "X"):
+                found.add(int(path.parent.name))
+    return found
+
+
+def handles(pids: Iterable[int]) -> dict[int, int]:
+    """A handle for each process, readable once it is dead; none for one that is dead already."""
+    opened: dict[int, int] = {}
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            opened[pid] = os.pidfd_open(pid)
+    return opened
+
+
+def kill_session(leader: int, *, patience: float = 2.0) -> None:
+    """Kill every process of a session and wait until they are gone."""
+    opened = handles(of_session(leader))
+    for pid in (leader, *opened):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    ends = time.monotonic() + patience
+    for handle in opened.values():
+        select.select([handle], [], [], max(0.0, ends - time.monotonic()))
+        os.close(handle)
