@@ -9,7 +9,7 @@ from django.db import DatabaseError
 from django_q.models import OrmQ, Task
 from django_q.tasks import async_task
 
-from cowork import holding, sweeps
+from cowork import boot, holding, sweeps
 from timeline.clock import Clock, system_clock
 from timeline.refusals import DatabaseBusy
 
@@ -32,7 +32,7 @@ def enqueue_sweep() -> None:
 def sweep() -> None:
     """Look for what was left undone, once in a period for the whole installation."""
     # An owner for every sweep: within the period nobody sweeps twice, not the same process either.
-    owner = f"{settings.COWORK_BOOT}:sweep:{os.urandom(6).hex()}"
+    owner = f"{boot.current.name}:sweep:{os.urandom(6).hex()}"
     # A little less than the period, as the next one comes a little early at times.
     lease = settings.COWORK_SWEEP * 0.8
     if not holding.hold("sweep", owner=owner, lease=lease, clock=system_clock):

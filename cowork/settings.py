@@ -74,6 +74,7 @@ ALLOWED_HOSTS = [
 CSRF_TRUSTED_ORIGINS = [COWORK_PUBLIC_URL]
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = _is_https
 SECURE_SSL_REDIRECT = _is_https
+SECURE_REDIRECT_EXEMPT = ["^healthz$", "^readyz$", "^metrics$"]  # asked from inside, by http
 SECURE_HSTS_SECONDS = 31_536_000 if _is_https else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = _is_https
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if _is_https else None
@@ -83,7 +84,6 @@ X_FRAME_OPTIONS = "DENY"
 # The applications, from the top floor down
 
 INSTALLED_APPS = [
-    "daphne",
     "messaging",
     "cowork",
     "teams",
@@ -120,6 +120,8 @@ MIDDLEWARE = [
 ]
 ROOT_URLCONF = "cowork.urls"
 ASGI_APPLICATION = "cowork.asgi.application"
+# Each web process hears of commits by itself, so its layer need not reach beyond it (SPEC §14.4).
+CHANNEL_LAYERS = {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}
 APPEND_SLASH = True
 TEMPLATES = [
     {
@@ -210,19 +212,10 @@ COWORK_CRASH_AT = env.str("COWORK_CRASH_AT", "") if DEBUG else ""
 
 # The worker: django-q2 as it is. The outbox table is the queue, a job is a hint (SPEC §8.8).
 
-COWORK_DRAINS = env.int("COWORK_DRAINS", 2)
-# Given by the supervisor to the cluster that it starts: its name, and where it beats.
-COWORK_BOOT = env.str("COWORK_BOOT", "")
-COWORK_BEAT_FD = env.int("COWORK_BEAT_FD", -1)
 Q_CLUSTER: dict[str, Any] = {
     "name": "cowork",
-    # Each cluster has a queue of its own, so that it runs its own drains and nobody else's.
-    "cluster_name": COWORK_BOOT or "cowork",
     "orm": "default",
-    # One more than there are drains: it takes the next drain over, and the sweeps.
-    "workers": COWORK_DRAINS + 1,
-    "queue_limit": COWORK_DRAINS + 1,
-    "bulk": COWORK_DRAINS + 1,
+    # The number of workers and the name of its queue are given by `up` (cowork/worker/cluster.py).
     "poll": 1,
     "guard_cycle": 1,
     "timeout": COWORK_Q_TIMEOUT,

@@ -1,16 +1,13 @@
 """The supervisor's children: the web server and the cluster."""
 
 import os
-import subprocess
-import sys
 import time
 import uuid
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
+from multiprocessing.process import BaseProcess
 
-from django.conf import settings
-
-from cowork.worker import process
+from cowork import boot
+from cowork.worker import cluster, process, web
 from cowork.worker.pulse import GOODBYE
 
 BOOT_PATIENCE = 30.0  # from the start of a cluster to the first beat of its last drain
@@ -24,25 +21,7 @@ class Child:
     def __init__(self) -> None:
         self._failures = 0
         self._may_start_at = 0.0
-        self.popen: subprocess.Popen[bytes] | None = None
-
-    def _spawn(
-        self,
-        module: str,
-        *arguments: str,
-        environment: Mapping[str, str],
-        fds: Sequence[int],
-        own_session: bool,
-    ) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(
-            [sys.executable, "-m", module, *arguments],
-            cwd=Path(settings.BASE_DIR),
-            env={**os.environ, **environment},
-            stdin=subprocess.DEVNULL,
-            pass_fds=fds,
-            start_new_session=own_session,
-            preexec_fn=process.die_with_parent,  # the supervisor has one thread
-        )
+        self.process: BaseProcess | None = None
 
     def _note_end(self, *, got_far: bool) -> None:
         self._failures = 0 if got_far else self._failures + 1
@@ -51,45 +30,52 @@ class Child:
 
     @property
     def may_start(self) -> bool:
-        return self.popen is None and time.monotonic() >= self._may_start_at
+        return self.process is None and time.monotonic() >= self._may_start_at
 
 
 class Web(Child):
     """The web server, over a socket that the supervisor keeps: while it restarts, callers wait."""
 
-    def __init__(self, fd: int, environment: Mapping[str, str]) -> None:
+    def __init__(self, fd: int) -> None:
         super().__init__()
         self._fd = fd
-        self._environment = environment
         self._began = 0.0
 
     def start(self) -> None:
         self._began = time.monotonic()
-        self.popen = self._spawn(
-            "cowork.worker.web",
-            str(self._fd),
-            environment=self._environment,
-            fds=[self._fd],
-            own_session=False,
-        )
+        self.process = process.fork(web.run, self._fd)
 
     def has_ended(self) -> bool:
         """Whether it is gone; then it is started again in time."""
-        if self.popen is None or self.popen.poll() is None:
+        if self.process is None or self.process.is_alive():
             return False
-        self.popen = None
+        self.process = None
         self._note_end(got_far=time.monotonic() - self._began > BACK_OFF[-1])
         return True
+
+    def refuse_sends(self) -> None:
+        """Let it refuse new work."""
+        if self.process is not None and self.process.is_alive():
+            os.kill(self.process.pid or 0, web.NO_MORE_SENDS)
+
+    def end(self, *, patience: float) -> None:
+        """Let it answer what it has begun, for so long."""
+        if self.process is None:
+            return
+        self.process.terminate()
+        self.process.join(patience)
+        self.process.kill()
+        self.process.join()
+        self.process = None
 
 
 class Cluster(Child):
     """A django-q2 cluster in a session of its own, which lives and dies as a whole."""
 
-    def __init__(self, instance: str, *, drains: int, environment: Mapping[str, str]) -> None:
+    def __init__(self, instance: str, *, drains: int) -> None:
         super().__init__()
         self._instance = instance
         self._drains = drains
-        self._environment = environment
         self._beats_fd = -1
         self._beats: dict[int, float] = {}
         self._said_goodbye: set[int] = set()
@@ -102,18 +88,14 @@ class Cluster(Child):
         os.set_blocking(beat_fd, False)
         self._beats, self._said_goodbye = {}, set()
         self._began = time.monotonic()
-        self.popen = self._spawn(
-            "cowork.worker.cluster",
-            environment={
-                **self._environment,
-                "COWORK_BOOT": f"{self._instance}.{uuid.uuid4().hex[:12]}",
-                "COWORK_BEAT_FD": str(beat_fd),
-                "COWORK_DRAINS": str(self._drains),
-            },
-            fds=[beat_fd],
-            own_session=True,
-        )
+        started = boot.Boot(f"{self._instance}.{uuid.uuid4().hex[:12]}", self._drains, beat_fd)
+        self.process = process.fork(cluster.run, started)
         os.close(beat_fd)
+
+    @property
+    def _leader(self) -> int:
+        """The number of its session; none has -1."""
+        return -1 if self.process is None or self.process.pid is None else self.process.pid
 
     @property
     def watched(self) -> list[int]:
@@ -123,11 +105,11 @@ class Cluster(Child):
 
     def hear(self, readable: Sequence[int]) -> str:
         """Take in beats; says what is wrong, if anything is."""
-        if self.popen is None:
+        if self.process is None:
             return ""
         self._take_beats()
-        if self.popen.poll() is not None:
-            return f"it ended with {self.popen.returncode}"
+        if not self.process.is_alive():
+            return f"it ended with {self.process.exitcode}"
         for pid, handle in self._handles.items():
             if handle in readable:
                 return f"its process {pid} is gone"
@@ -136,7 +118,7 @@ class Cluster(Child):
             return "it did not begin to drain" if now - self._began > BOOT_PATIENCE else ""
         if not self._handles:
             # From here on each of them is needed, and none is ever replaced.
-            self._handles = process.handles(process.of_session(self.popen.pid))
+            self._handles = process.handles(process.of_session(self._leader))
         late = [number for number, at in self._beats.items() if now - at > BEAT_PATIENCE]
         return f"its drains {late} do not beat" if late else ""
 
@@ -144,20 +126,21 @@ class Cluster(Child):
     def is_drained(self) -> bool:
         """Whether all its drains have ended, as they were asked to."""
         self._take_beats()
-        return self.popen is None or self._said_goodbye >= set(range(self._drains))
+        return self.process is None or self._said_goodbye >= set(range(self._drains))
 
     def ask_to_stop(self, signal_number: int) -> None:
         """Let its drains finish what they run and take nothing more."""
-        for pid in process.of_session(self.popen.pid) if self.popen is not None else ():
+        for pid in process.of_session(self._leader):
             os.kill(pid, signal_number)
 
     def end(self) -> None:
         """Kill all of it, and be ready for the next."""
-        if self.popen is None:
+        if self.process is None:
             return
-        process.kill_session(self.popen.pid)
-        self.popen.wait()
-        self.popen = None
+        process.kill_session(self._leader)
+        self.process.kill()  # if it has no session yet
+        self.process.join()
+        self.process = None
         for handle in (self._beats_fd, *self._handles.values()):
             os.close(handle)
         self._beats_fd = -1

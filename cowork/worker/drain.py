@@ -8,7 +8,7 @@ from datetime import timedelta
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connection
 
-from cowork import draining, holding, jobs, slots
+from cowork import boot, draining, holding, jobs, slots
 from cowork.worker import stop
 from cowork.worker.pulse import Pulse
 from timeline import commits
@@ -29,8 +29,8 @@ class Drain:
     def __init__(self, number: int, *, clock: Clock) -> None:
         self._number = number
         self._clock = clock
-        self._owner = f"{settings.COWORK_BOOT}:{number}:{os.getpid()}:{time.monotonic_ns()}"
-        self._slot = f"{SLOT_PREFIX}{settings.COWORK_BOOT}:{number}"
+        self._owner = f"{boot.current.name}:{number}:{os.getpid()}:{time.monotonic_ns()}"
+        self._slot = f"{SLOT_PREFIX}{boot.current.name}:{number}"
         self._life = settings.COWORK_DRAIN_LIFE.total_seconds()
         self._sweep_at = time.monotonic()
         self._had_trouble = False

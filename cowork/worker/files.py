@@ -4,10 +4,12 @@ import contextlib
 import fcntl
 import json
 import os
+import time
 import uuid
 from pathlib import Path
 from typing import TextIO
 
+PATIENCE = 1.0
 DESCRIPTOR = "control-plane-local.json"
 
 
@@ -29,13 +31,20 @@ def make_private(folder: Path) -> None:
 
 
 def lock(path: Path) -> TextIO:
-    """Hold a lock as long as the file is open; a killed holder's is free. Raises AlreadyRunning."""
+    """Hold a lock as long as this process lives; a killed one's is free. Raises AlreadyRunning."""
     file = path.open("a+")
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        file.seek(0)
-        raise AlreadyRunning(file.read().strip()) from None
+    # The children of a killed server die with it, but a moment later.
+    ends_at = time.monotonic() + PATIENCE
+    while True:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > ends_at:
+                file.seek(0)
+                raise AlreadyRunning(file.read().strip()) from None
+            time.sleep(0.05)
+        else:
+            break
     file.truncate(0)
     file.write(f"{os.getpid()}\n")
     file.flush()
@@ -50,7 +59,7 @@ def instance(folder: Path) -> str:
     return path.read_text().strip()
 
 
-def describe(folder: Path, *, url: str, token: str) -> None:
+def describe(folder: Path, *, url: str, token: str | None) -> None:
     """Tell this user's other programs where the server is and how to call it."""
     path, draft = folder / DESCRIPTOR, folder / f".{DESCRIPTOR}"
     draft.unlink(missing_ok=True)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from django.conf import settings
 from django.db import DatabaseError, connections
 
-from cowork import draining, runs
+from cowork import boot, draining, runs
 from cowork.models import OutboxEntry
 from timeline.clock import Clock
 from timeline.refusals import DatabaseBusy
@@ -114,6 +114,6 @@ class Pulse:
 
 def tell(word: int) -> None:
     """Send one byte to the supervisor, if there is one."""
-    if settings.COWORK_BEAT_FD >= 0:
+    if boot.current.beat_fd >= 0:
         with contextlib.suppress(BlockingIOError, BrokenPipeError):
-            os.write(settings.COWORK_BEAT_FD, bytes([word]))
+            os.write(boot.current.beat_fd, bytes([word]))

@@ -8,7 +8,6 @@ import logging
 import os
 import select
 import signal
-import subprocess
 import time
 from collections.abc import Callable
 from types import FrameType
@@ -24,7 +23,6 @@ logger = logging.getLogger(__name__)
 TICK = 0.25
 STOP_PATIENCE = 8.0  # of the ten seconds that a stop may take
 WEB_PATIENCE = 1.0
-NO_MORE_SENDS = signal.SIGUSR1
 
 
 class Supervisor:
@@ -41,7 +39,13 @@ class Supervisor:
         self._has_died_before = bool(self._dies_at) and crash.marker(self._dies_at).exists()
 
     def run(self) -> int:
-        """Run until a signal comes; the exit status."""
+        """Run until a signal comes; the exit status. Leaves no process behind."""
+        try:
+            return self._run()
+        finally:
+            self.kill()
+
+    def _run(self) -> int:
         heard, wake = os.pipe()
         os.set_blocking(wake, False)
         os.set_blocking(heard, False)
@@ -58,7 +62,6 @@ class Supervisor:
             with contextlib.suppress(BlockingIOError):
                 os.read(heard, 64)
             if self._look(readable):
-                self.kill()
                 return os.EX_SOFTWARE
         self._stop()
         return os.EX_OK
@@ -67,9 +70,8 @@ class Supervisor:
         """End everything at once."""
         if self._cluster is not None:
             self._cluster.end()
-        if self._web is not None and self._web.popen is not None:
-            self._web.popen.kill()
-            self._web.popen.wait()
+        if self._web is not None:
+            self._web.end(patience=0)
 
     def _look(self, readable: list[int]) -> bool:
         """See what has ended; whether all has to, as a test wanted a process to die."""
@@ -94,9 +96,8 @@ class Supervisor:
         """Refuse new sends, let handlers finish, end everything; a second signal is impatient."""
         self._say("Stopping.")
         ends_at = time.monotonic() + STOP_PATIENCE
-        web = self._web.popen if self._web is not None else None
-        if web is not None and web.poll() is None:
-            web.send_signal(NO_MORE_SENDS)
+        if self._web is not None:
+            self._web.refuse_sends()
         if self._cluster is not None:
             self._cluster.ask_to_stop(stop.SIGNAL)
             while not self._cluster.is_drained and self._asked < 2:
@@ -107,9 +108,5 @@ class Supervisor:
                 # A dead process is readable for good: do not spin on it.
                 time.sleep(0.02)
             self._cluster.end()
-        if web is not None and web.poll() is None:
-            web.terminate()
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                web.wait(WEB_PATIENCE)
-            web.kill()
-            web.wait()
+        if self._web is not None:
+            self._web.end(patience=WEB_PATIENCE)
