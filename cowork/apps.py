@@ -8,8 +8,12 @@ class CoworkConfig(AppConfig):
     verbose_name = "The work between tasks"
 
     def ready(self) -> None:
-        from cowork import runtimes
+        from django.core import checks as system_checks
+
+        from cowork import checks, restarting, runtimes, sweeps
         from cowork.runtimes.external import External
         from teams.models import RuntimeProfile
 
         runtimes.register(RuntimeProfile.Kind.EXTERNAL, External())
+        system_checks.register(checks.worker_settings)
+        sweeps.register(restarting.let_waiting_run, at_start=True)

@@ -57,7 +57,7 @@ def enqueue(
     """
     require_transaction()
     fit = _fit(kind, payload)
-    _hint()
+    hint()
     run_at = not_before if not_before is not None and not_before > now else now
     if unique:
         standing = OutboxEntry.objects.filter(target=target, kind=kind, status__in=LIVE)
@@ -84,7 +84,7 @@ def wake(target: UUID, *, now: datetime) -> None:
     A retry keeps its time, and work that is not yet due too.
     """
     require_transaction()
-    _hint()
+    hint()
     # One statement over every state an entry can pass through while this waits for its row: a
     # drain that decides to wait just now is seen, or sees this.
     OutboxEntry.objects.filter(target=target, status__in=LIVE).update(
@@ -146,7 +146,7 @@ def look_again(*, now: datetime) -> int:
     )
 
 
-def _hint() -> None:
+def hint() -> None:
     """Let the drains look after the commit; they look at times without it too."""
     transaction.on_commit(commits.tell, robust=True)
 

@@ -68,6 +68,13 @@ def next_due(*, after: datetime) -> datetime | None:
     return min((moment for moment in moments if moment is not None), default=None)
 
 
+def oldest_due(*, now: datetime) -> datetime | None:
+    """Since when the entry that could run for longest has been due."""
+    could_run = _takeable(now).order_by().filter(status__in=AT_REST)
+    oldest: datetime | None = could_run.aggregate(at=Min("not_before"))["at"]
+    return oldest
+
+
 def is_poison(entry: OutboxEntry) -> bool:
     """Whether so many runs in a row died that it is not tried again (SPEC §8.3)."""
     return entry.crashes > len(settings.COWORK_RETRY_DELAYS)

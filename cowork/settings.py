@@ -75,6 +75,7 @@ ALLOWED_HOSTS = [
 CSRF_TRUSTED_ORIGINS = [COWORK_PUBLIC_URL]
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = _is_https
 SECURE_SSL_REDIRECT = _is_https
+SECURE_REDIRECT_EXEMPT = ["^healthz$", "^readyz$", "^metrics$"]  # asked from inside, by http
 SECURE_HSTS_SECONDS = 31_536_000 if _is_https else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = _is_https
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if _is_https else None
@@ -84,7 +85,6 @@ X_FRAME_OPTIONS = "DENY"
 # The applications, from the top floor down
 
 INSTALLED_APPS = [
-    "daphne",
     "messaging",
     "cowork",
     "teams",
@@ -123,6 +123,8 @@ MIDDLEWARE = [
 ]
 ROOT_URLCONF = "cowork.urls"
 ASGI_APPLICATION = "cowork.asgi.application"
+# Each web process hears of commits by itself, so its layer need not reach beyond it (SPEC §14.4).
+CHANNEL_LAYERS = {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}
 APPEND_SLASH = True
 TEMPLATES = [
     {
@@ -218,8 +220,29 @@ COWORK_OUTBOX_LEASE = _seconds("COWORK_OUTBOX_LEASE_SECONDS", 30)
 COWORK_HANDLER_LIMIT = _seconds("COWORK_HANDLER_LIMIT_SECONDS", 30)
 COWORK_Q_TIMEOUT = env.int("COWORK_Q_TIMEOUT", 60)
 COWORK_Q_RETRY = env.int("COWORK_Q_RETRY", 90)
+COWORK_DRAIN_LIFE = _seconds("COWORK_DRAIN_LIFE_SECONDS", 20)
 COWORK_SWEEP = _seconds("COWORK_SWEEP_SECONDS", 15)
 COWORK_STALE_QUEUE = _seconds("COWORK_STALE_QUEUE_SECONDS", 300)
 COWORK_MESSAGE_MAX_BYTES = env.int("COWORK_MESSAGE_MAX_BYTES", 65_536)
 COWORK_QUEUE_MAX = env.int("COWORK_QUEUE_MAX", 5000)
 COWORK_CRASH_AT = env.str("COWORK_CRASH_AT", "") if DEBUG else ""
+
+# The worker: django-q2 as it is. The outbox table is the queue, a job is a hint (SPEC §8.8).
+
+Q_CLUSTER: dict[str, Any] = {
+    "name": "cowork",
+    "orm": "default",
+    # The number of workers and the name of its queue are given by `up` (cowork/worker/cluster.py).
+    "poll": 1,
+    "guard_cycle": 1,
+    "timeout": COWORK_Q_TIMEOUT,
+    "retry": COWORK_Q_RETRY,
+    "ack_failures": True,
+    "max_attempts": 1,
+    "save_limit": -1,
+    "catch_up": False,
+    "scheduler": False,
+    "recycle": 1_000_000,  # a worker that ends is taken for a crash
+    "log_level": "WARNING",
+    "ALT_CLUSTERS": {},
+}

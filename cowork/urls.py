@@ -54,14 +54,25 @@ message_patterns: list[URLPattern | URLResolver] = [
     at("turns/<uuid:turn_id>/end", "messaging.api_turns.End"),
 ]
 
+# What is owed (cowork/api_outbox)
+outbox_patterns: list[URLPattern | URLResolver] = [
+    at("outbox", "cowork.api_outbox.Outbox"),
+    at("outbox/<uuid:entry_id>/retry", "cowork.api_outbox.RetryEntry"),
+    at("outbox/<uuid:entry_id>/discard", "cowork.api_outbox.DiscardEntry"),
+]
+
 api_patterns: list[URLPattern | URLResolver] = [
     *identity_patterns,
     *message_patterns,
+    *outbox_patterns,
     at("schema", "drf_spectacular.views.SpectacularAPIView"),
     re_path(r"^.*$", import_string("cowork.api.Unknown").as_view()),
 ]
 
 urlpatterns: list[URLPattern | URLResolver] = [
+    path("healthz", import_string("cowork.health.healthz")),
+    path("readyz", import_string("cowork.health.readyz")),
+    path("metrics", import_string("cowork.health.metrics_page")),
     path("api/v1/", include(api_patterns)),
     path(
         "api/docs",

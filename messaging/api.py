@@ -24,6 +24,7 @@ from messaging import (
     withdrawing,
 )
 from messaging.models import Receipt
+from timeline import shutdown
 from timeline.clock import system_clock
 from timeline.refusals import InvalidRequest
 from timeline.wire import (
@@ -62,6 +63,7 @@ class SendAgentMessage(ApiView):
         sender_task_id = StrictUUIDField(required=False, allow_null=True, default=None)
 
     def post(self, request: Request) -> Response:
+        shutdown.refuse_when_stopping()
         asked = given(self.Input, request.data)
         asked["in_reply_to"] = asked["in_reply_to"] or None
         sender = authority.acting_task(request.user, asked.pop("sender_task_id"))

@@ -15,7 +15,7 @@ from messaging.api import MessageIdField
 from messaging.models import Receipt
 from teams.models import Bot, RuntimeProfile, Team
 from teams.permissions import May, Principal, require
-from timeline import log, projection
+from timeline import log, projection, shutdown
 from timeline.clock import system_clock
 from timeline.refusals import InvalidRequest
 from timeline.wire import (
@@ -173,6 +173,7 @@ class FollowUps(ApiView):
         )
 
     def post(self, request: Request, task_id: UUID) -> Response:
+        shutdown.refuse_when_stopping()
         task = authority.visible_task(request.user, task_id)
         require(request.user, May.FOLLOW_UP)
         asked = given(self.Input, request.data)
