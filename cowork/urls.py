@@ -63,6 +63,7 @@ api_patterns: list[URLPattern | URLResolver] = [
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("api/v1/", include(api_patterns)),
+    at("api/v1", "cowork.api.Unknown"),
     path(
         "api/docs",
         import_string("drf_spectacular.views.SpectacularSwaggerView").as_view(url="/api/v1/schema"),

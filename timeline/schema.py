@@ -49,11 +49,8 @@ class WireSchema(AutoSchema):
     def get_request_serializer(self) -> Any:
         return getattr(self.view, "Input", None)
 
-    def get_response_serializers(self) -> Any:
-        return {}
-
     def _get_serializer_name(
-        self, serializer: Any, direction: Any, bypass_extensions: Any = False
+        self, serializer: Any, direction: Any, bypass_extensions: Any = False  # noqa: FBT002
     ) -> str:
         """Inner classes are named with the class around them: `People.Input`, `PeopleInput`."""
         kind = serializer if isinstance(serializer, type) else type(serializer)
