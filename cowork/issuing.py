@@ -47,13 +47,14 @@ def issue(
     """
     require(by, May.MANAGE)
     workspace = workspaces.lock(by.workspace_id)
-    acts_as = _subject(kind, bot, task_id, workspace)
+    acting_bot, acting_task = _subject(kind, bot, task_id, workspace)
     now = clock.now()
     made, secret = credentials.make(
         workspace=workspace,
         kind=kind,
         label=label,
-        **acts_as,
+        bot=acting_bot,
+        task=acting_task,
         made_by=Person.objects.filter(pk=by.id).first() if by.kind == "person" else None,
         expires_at=now + expires_in if expires_in is not None else None,
         now=now,
@@ -102,7 +103,7 @@ def note_use(credential: Credential, *, clock: Clock) -> None:
 
 def _subject(
     kind: str, bot: str | None, task_id: UUID | None, workspace: Workspace
-) -> dict[str, Bot | Task]:
+) -> tuple[Bot | None, Task | None]:
     """Whom a credential of this kind acts as, and nobody besides."""
     wanted = {"bot": bot is not None, "task": task_id is not None}
     if any(is_named != (kind == name) for name, is_named in wanted.items()):
@@ -114,13 +115,13 @@ def _subject(
         found = Bot.objects.active().filter(workspace=workspace, handle=bot).first()
         if found is None:
             raise NotFound
-        return {"bot": found}
+        return found, None
     if task_id is not None:
         task = Task.objects.filter(workspace=workspace, pk=task_id).first()
         if task is None:
             raise NotFound
-        return {"task": task}
-    return {}
+        return None, task
+    return None, None
 
 
 def _locked(credential_id: UUID, by: Principal) -> Credential:

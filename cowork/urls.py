@@ -1,12 +1,16 @@
 """Addresses: which app answers where."""
 
+from collections.abc import Callable
+
+from django.http import HttpResponseBase
 from django.urls import URLPattern, URLResolver, include, path, re_path
 from django.utils.module_loading import import_string
 
 
 def at(route: str, view: str) -> URLPattern:
     """Let the class of this name answer at a route."""
-    return path(route, import_string(view).as_view())
+    answers: Callable[..., HttpResponseBase] = import_string(view).as_view()
+    return path(route, answers)
 
 
 # Who calls, who is there (cowork/api, teams/api, messaging/api_bots)

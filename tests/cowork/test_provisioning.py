@@ -2,6 +2,7 @@
 
 import json
 from io import StringIO
+from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -43,7 +44,7 @@ def test_what_is_printed_names_everything(provision):
 def test_a_second_run_changes_nothing_and_shows_no_secret(provision):
     first = provision({"workspaces": [plan("lab")]})["workspaces"]["lab"]
     Bot.objects.filter(handle="forge").update(display_name="Renamed by a person")
-    rows = [Bot, Task, Person, Member, Credential]
+    rows: list[Any] = [Bot, Task, Person, Member, Credential]
     before = [list(row.objects.order_by("pk").values()) for row in rows]
 
     second = provision({"workspaces": [plan("lab")]})["workspaces"]["lab"]

@@ -139,7 +139,8 @@ def test_a_list_is_read_page_by_page(lab):
     for number in range(5):
         lab.manager.post("teams", name=f"Team {number}", lead="dora")
 
-    names, cursor = [], ""
+    names: list[str] = []
+    cursor: str | None = ""
     while cursor is not None:
         answer = lab.viewer.get(f"teams?limit=2&cursor={cursor}").json()
         names += [row["name"] for row in answer["results"]]

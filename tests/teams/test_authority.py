@@ -1,5 +1,7 @@
 """Who may write to whom."""
 
+from typing import Any
+
 import pytest
 
 from messaging import leaving
@@ -36,7 +38,8 @@ def test_no_team_is_unavailable(lab):
 @pytest.mark.parametrize("flag", ["is_active", "is_persistent"])
 def test_a_team_that_is_off_is_unavailable_although_the_caller_holds_an_older_row(lab, boss, flag):
     older = lab.team
-    leaving.change_team(older.id, by=boss, clock=system_clock, **{flag: False})
+    off: dict[str, Any] = {flag: False}
+    leaving.change_team(older.id, by=boss, clock=system_clock, **off)
 
     with pytest.raises(authority.BotTeamUnavailable):
         authority.require_team(lab.bot("forge"), older)
