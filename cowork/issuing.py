@@ -1,13 +1,14 @@
 """Issuing credentials: a secret shown once, rotated with a grace, revoked (SPEC §2.1)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from uuid import UUID
 
 from cowork import credentials
 from cowork.models import Credential, Task
+from teams import workspaces
 from teams.models import Bot, Person, Workspace
-from teams.permissions import Principal
+from teams.permissions import May, Principal, require
 from timeline import audit
 from timeline.clock import Clock, latest
 from timeline.refusals import InvalidRequest, NotFound, Refusal
@@ -26,7 +27,7 @@ class Issued:
     """A credential and the secret that is shown this once."""
 
     credential: Credential
-    secret: str
+    secret: str = field(repr=False)
 
 
 @action
@@ -40,15 +41,20 @@ def issue(
     by: Principal,
     clock: Clock,
 ) -> Issued:
-    """Make a credential of the caller's workspace; it leaves every other one alive."""
-    workspace = Workspace.objects.get(pk=by.workspace_id)
-    acts_as = _subject(kind, bot, task_id, workspace)
+    """Make a credential of the caller's workspace; it leaves every other one alive.
+
+    Raises Forbidden, NotFound for a bot or a task that is not there, LabelTaken.
+    """
+    require(by, May.MANAGE)
+    workspace = workspaces.lock(by.workspace_id)
+    acting_bot, acting_task = _subject(kind, bot, task_id, workspace)
     now = clock.now()
     made, secret = credentials.make(
         workspace=workspace,
         kind=kind,
         label=label,
-        **acts_as,
+        bot=acting_bot,
+        task=acting_task,
         made_by=Person.objects.filter(pk=by.id).first() if by.kind == "person" else None,
         expires_at=now + expires_in if expires_in is not None else None,
         now=now,
@@ -59,7 +65,10 @@ def issue(
 
 @action
 def rotate(credential_id: UUID, *, grace: timedelta, by: Principal, clock: Clock) -> Issued:
-    """Give a credential a new secret; the present ones are taken until the grace is over."""
+    """Give a credential a new secret; the present ones are taken until the grace is over.
+
+    Raises NotFound, Forbidden, Revoked.
+    """
     credential = _locked(credential_id, by)
     if credential.revoked_at is not None:
         raise Revoked
@@ -72,7 +81,10 @@ def rotate(credential_id: UUID, *, grace: timedelta, by: Principal, clock: Clock
 
 @action
 def revoke(credential_id: UUID, *, by: Principal, clock: Clock) -> Credential:
-    """End a credential and all its secrets; one that is revoked stays as it is."""
+    """End a credential and all its secrets; one that is revoked stays as it is.
+
+    Raises NotFound, Forbidden.
+    """
     credential = _locked(credential_id, by)
     if credential.revoked_at is None:
         now = latest(clock.now(), credential.created_at)
@@ -91,7 +103,7 @@ def note_use(credential: Credential, *, clock: Clock) -> None:
 
 def _subject(
     kind: str, bot: str | None, task_id: UUID | None, workspace: Workspace
-) -> dict[str, Bot | Task]:
+) -> tuple[Bot | None, Task | None]:
     """Whom a credential of this kind acts as, and nobody besides."""
     wanted = {"bot": bot is not None, "task": task_id is not None}
     if any(is_named != (kind == name) for name, is_named in wanted.items()):
@@ -103,20 +115,21 @@ def _subject(
         found = Bot.objects.active().filter(workspace=workspace, handle=bot).first()
         if found is None:
             raise NotFound
-        return {"bot": found}
+        return found, None
     if task_id is not None:
         task = Task.objects.filter(workspace=workspace, pk=task_id).first()
         if task is None:
             raise NotFound
-        return {"task": task}
-    return {}
+        return None, task
+    return None, None
 
 
 def _locked(credential_id: UUID, by: Principal) -> Credential:
-    rows = Credential.objects.select_for_update().filter(workspace_id=by.workspace_id)
+    rows = Credential.objects.select_for_update(no_key=True).filter(workspace_id=by.workspace_id)
     found = rows.filter(pk=credential_id).first()
     if found is None:
         raise NotFound
+    require(by, May.MANAGE)
     return found
 
 

@@ -1,12 +1,16 @@
 """Addresses: which app answers where."""
 
+from collections.abc import Callable
+
+from django.http import HttpResponseBase
 from django.urls import URLPattern, URLResolver, include, path, re_path
 from django.utils.module_loading import import_string
 
 
 def at(route: str, view: str) -> URLPattern:
     """Let the class of this name answer at a route."""
-    return path(route, import_string(view).as_view())
+    answers: Callable[..., HttpResponseBase] = import_string(view).as_view()
+    return path(route, answers)
 
 
 # Who calls, who is there (cowork/api, teams/api, messaging/api_bots)
@@ -74,6 +78,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("readyz", import_string("cowork.health.readyz")),
     path("metrics", import_string("cowork.health.metrics_page")),
     path("api/v1/", include(api_patterns)),
+    at("api/v1", "cowork.api.Unknown"),
     path(
         "api/docs",
         import_string("drf_spectacular.views.SpectacularSwaggerView").as_view(url="/api/v1/schema"),

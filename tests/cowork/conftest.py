@@ -7,8 +7,11 @@ import pytest
 
 from cowork import kinds, runs
 from tests.cowork.kind_of_work import Work
+from tests.provisioned import lab, other_lab
 from timeline.clock import ManualClock
 from timeline.ids import new_id
+
+__all__ = ["lab", "other_lab", "target", "work"]
 
 
 @pytest.fixture

@@ -19,6 +19,7 @@ IMPORTED_AS = {
 }
 # Used by name or by another package, without an import of ours, and why.
 NAMED = {
+    "argon2-cffi": "Django's password hasher",
     "psycopg": "Django's PostgreSQL backend",
     "redis": "Django's cache backend",
     "whitenoise": "in MIDDLEWARE",
