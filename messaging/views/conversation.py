@@ -3,7 +3,7 @@
 from uuid import UUID
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -49,7 +49,7 @@ class OpenBot(ConversationPage):
         panels = self.panels(request, bot, None)
         return self.show(request, "messaging/conversation.html", **panels.page())
 
-    def post(self, request: HttpRequest, handle: str) -> HttpResponse:
+    def post(self, request: HttpRequest, handle: str) -> HttpResponseBase:
         """The first message to a bot without a conversation: one is made for it."""
         bot = self.bot(handle)
         task = roster.conversation_of(bot) or opening.open_conversation(
@@ -111,9 +111,7 @@ class Conversation(ConversationPage):
         assert task.bot is not None
         panels = self.panels(request, task.bot, task)
         changed = panels.changes(None, windows.read_some(task, receipts))
-        return self.show(
-            request, "messaging/_changes.html", **changed, composer=Composer.fresh()
-        )
+        return self.show(request, "messaging/_changes.html", **changed, composer=Composer.fresh())
 
 
 class Changes(ConversationPage):
@@ -245,5 +243,3 @@ def number(given: str | None) -> int | None:
     if not given.isascii() or not given.isdigit() or len(given) > 18:
         raise InvalidRequest(reason="This is no number of an event.")
     return int(given)
-
-

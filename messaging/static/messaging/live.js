@@ -282,6 +282,6 @@
     setInterval(age, 30000);
     if (!window.WebSocket) return;
     if (main) conversation(main);
-    if (slug && $("[data-roster]")) workspace(slug);
+    if (slug) workspace(slug);
   });
 })();
