@@ -12,6 +12,7 @@ from cowork import editing, opening
 from cowork.models import Task
 from messaging import following_up, retrying, roster, windows
 from messaging.models import Receipt
+from messaging.repeats import Sent
 from messaging.views.page import Page, field, is_fragment
 from messaging.views.panels import Composer, Panels, Refused
 from messaging.views.roster import ids_in
@@ -75,31 +76,32 @@ class Conversation(ConversationPage):
 
     def post(self, request: HttpRequest, handle: str, task_id: UUID) -> HttpResponse:
         task = self.task(handle, task_id)
-        text = field(request, "message")
-        mode = field(request, "delivery_mode")
-        if mode not in Receipt.Mode.values:
-            raise InvalidRequest(reason="delivery_mode: one of message, follow_up.")
         try:
-            sent = following_up.follow_up(
-                recipient=task,
-                by=self.me.principal,
-                message=text,
-                message_id=field(request, "message_id"),
-                delivery_mode=mode,
-                clock=system_clock,
-            )
+            sent = self._send(request, task)
         except Refusal as refusal:
-            return self._not_accepted(request, task, refusal, text=text, mode=mode)
+            return self._not_accepted(request, task, refusal)
         if is_fragment(request):
             return self._live(request, self.task(handle, task_id), [sent.receipt.id])
         address = reverse("conversation", args=[handle, task.id])
         return redirect(f"{address}#msg_{sent.receipt.id}")
 
-    def _not_accepted(
-        self, request: HttpRequest, task: Task, refusal: Refusal, *, text: str, mode: str
-    ) -> HttpResponse:
+    def _send(self, request: HttpRequest, task: Task) -> Sent:
+        mode = field(request, "delivery_mode")
+        if mode not in Receipt.Mode.values:
+            raise InvalidRequest(reason="delivery_mode: one of message, follow_up.")
+        return following_up.follow_up(
+            recipient=task,
+            by=self.me.principal,
+            message=field(request, "message"),
+            message_id=field(request, "message_id"),
+            delivery_mode=mode,
+            clock=system_clock,
+        )
+
+    def _not_accepted(self, request: HttpRequest, task: Task, refusal: Refusal) -> HttpResponse:
         assert task.bot is not None
-        refused = Refused(refusal, mode)
+        refused = Refused(refusal, request.POST.get("delivery_mode", ""))
+        text = request.POST.get("message", "")
         panels = self.panels(request, task.bot, task)
         if is_fragment(request):
             answer = {"refused": refused, "composer": Composer.fresh()}

@@ -133,7 +133,7 @@ class Panels:
             **self._head(),
             "task": self._task,
             "window": window,
-            "lines": [self.line(item) for item in items],
+            "lines": self._lines(items),
         }
 
     def rail(self) -> dict[str, Any]:

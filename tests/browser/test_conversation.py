@@ -58,6 +58,8 @@ def test_the_four_visual_points(place: Harbour, visit: Visit, follow_up: FollowU
     expect(incoming.locator(".rcpt-label")).to_have_text("Delivered")
     expect(incoming.locator(".prov")).to_have_text("Teammate")
     expect(page.locator("#log")).to_contain_text("The note is written.")
+    # It answered nobody by itself, so the server did.
+    expect(page.locator("#log > .hop", has_text="Replied to")).to_have_count(1)
     before = page.locator("#log > li").all_inner_texts()
     _is_free_of_protocol(page.locator("#log").inner_text())
     page.goto(f"{place.base}/bots/")

@@ -136,7 +136,7 @@
         place(log, li, li.hasAttribute("data-admitted"));
         window.htmx && htmx.process(li);
         C.clip(li);
-        grown += 1;
+        if (li.dataset.name) grown += 1;
         if (li.hasAttribute("data-own")) own = true;
         else if (li.dataset.name) C.say("New message from " + li.dataset.name);
       });
