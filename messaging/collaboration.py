@@ -11,6 +11,7 @@ from datetime import datetime
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from messaging.rendering import preview
 from timeline.projection import Delivery, Facts, Party, deliveries, moment
 
 RECENT = 5
@@ -109,7 +110,7 @@ _Sentence = tuple[State, list[Party], str, datetime | None]
 
 def _waiting(awaited: list[Handoff]) -> _Sentence:
     if len(awaited) > 1:
-        text = str(_("have requests of this conversation; the newest was sent"))
+        text = str(_("were asked; last request"))
         return State.WAITING, _each(awaited), text, awaited[-1].at
     [one] = awaited
     text = str(_("has “%(preview)s”, %(state)s")) % {
@@ -121,7 +122,7 @@ def _waiting(awaited: list[Handoff]) -> _Sentence:
 
 def _working(current: list[Handoff], awaited: list[Handoff], own_name: str) -> _Sentence:
     on_it = awaited or current
-    text = str(_("and %(name)s are on it; the newest request was sent")) % {"name": own_name}
+    text = str(_("and %(name)s are on it; last request")) % {"name": own_name}
     return State.WORKING, _each(on_it), text, on_it[-1].at
 
 
@@ -133,7 +134,10 @@ def _finished(sent: list[Handoff], both: list[Handoff]) -> _Sentence:
         text %= {"preview": _short(newest.preview)}
         return State.FINISHED, [newest.teammate], text, newest.delivery.replied_at
     newest = both[-1]
-    words = _("got “%(preview)s”, %(state)s") if newest.is_sent else _("sent “%(preview)s”, %(state)s")
+    if newest.is_sent:
+        words = _("was sent “%(preview)s”, %(state)s")
+    else:
+        words = _("sent “%(preview)s”, %(state)s")
     text = str(words) % {
         "preview": _short(newest.preview),
         "state": newest.delivery.label.lower(),
@@ -145,7 +149,7 @@ def _sent(event: Facts, standing: Mapping[str, Delivery]) -> Handoff:
     told = event["payload"]
     return Handoff(
         told["recipient"],
-        told["preview"] or "",
+        preview(told["preview"] or ""),
         standing[told["receipt_id"]],
         moment(event),
         event["seq"],
@@ -159,7 +163,7 @@ def _received(event: Facts, standing: Mapping[str, Delivery]) -> Handoff:
     delivery = standing[told["receipt_id"]]
     return Handoff(
         told["sender"],
-        told["text"] or "",
+        preview(told["text"] or ""),
         delivery,
         moment(event),
         event["seq"],
@@ -185,7 +189,7 @@ def _is_running(events: Iterable[Facts]) -> bool:
 def _latest(events: Iterable[Facts]) -> str | None:
     """The newest text that the agent said."""
     said = [event["payload"]["text"] for event in events if event["type"] == "assistant_message"]
-    return said[-1] if said else None
+    return preview(said[-1]) if said and said[-1] is not None else None
 
 
 def _each(handoffs: Iterable[Handoff]) -> list[Party]:
@@ -194,5 +198,5 @@ def _each(handoffs: Iterable[Handoff]) -> list[Party]:
 
 
 def _short(text: str, length: int = 60) -> str:
-    line = " ".join(text.split())
+    line = preview(text)
     return line if len(line) <= length else line[: length - 1] + "…"

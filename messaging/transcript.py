@@ -89,13 +89,13 @@ def items(events: Iterable[Facts], waiting_texts: Mapping[str, str | None]) -> l
 
 
 def with_days(rows: Iterable[Item], zone: tzinfo) -> Iterator[Item]:
-    """The rows with a line before the first one of each day."""
-    day = None
+    """The rows with a line before the first one of each day, once for each day."""
+    shown = set()
     for row in rows:
         local = row.at.astimezone(zone)
-        if local.date() != day:
-            day = local.date()
-            yield Item("day", f"day_{day}", row.seq, local)
+        if local.date() not in shown:
+            shown.add(local.date())
+            yield Item("day", f"day_{local.date()}", row.seq, local)
         yield row
 
 

@@ -23,6 +23,7 @@ ICONS = {
     "megaphone": _("Megaphone"), "workflow": _("Workflow"), "anchor": _("Anchor"),
     "lightbulb": _("Lightbulb"), "wrench": _("Wrench"),
 }  # fmt: skip
+HUES = ("rust", "ochre", "moss", "lake", "slate", "iris", "plum", "rose")
 FIELDS = ("display_name", "description", "instructions", "icon", "colour", "runtime")
 
 
@@ -36,12 +37,12 @@ class BotForm(Page):
         return {
             "given": given,
             "icons": ICONS.items(),
-            "hues": Bot.Colour.choices,
+            "hues": [(hue, Bot.Colour(hue).label) for hue in HUES],
             "profiles": profiles.order_by("name").values_list("name", flat=True),
             "refusal": refusal,
         }
 
-    def given(self, request: HttpRequest) -> dict[str, str]:
+    def given(self, request: HttpRequest) -> dict[str, Any]:
         return {name: field(request, name) for name in FIELDS if name in request.POST}
 
 

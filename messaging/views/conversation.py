@@ -3,7 +3,7 @@
 from uuid import UUID
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -12,6 +12,7 @@ from cowork import editing, opening
 from cowork.models import Task
 from messaging import following_up, retrying, roster, windows
 from messaging.models import Receipt
+from messaging.repeats import Sent
 from messaging.views.page import Page, field, is_fragment
 from messaging.views.panels import Composer, Panels, Refused
 from messaging.views.roster import ids_in
@@ -49,7 +50,7 @@ class OpenBot(ConversationPage):
         panels = self.panels(request, bot, None)
         return self.show(request, "messaging/conversation.html", **panels.page())
 
-    def post(self, request: HttpRequest, handle: str) -> HttpResponse:
+    def post(self, request: HttpRequest, handle: str) -> HttpResponseBase:
         """The first message to a bot without a conversation: one is made for it."""
         bot = self.bot(handle)
         task = roster.conversation_of(bot) or opening.open_conversation(
@@ -75,31 +76,32 @@ class Conversation(ConversationPage):
 
     def post(self, request: HttpRequest, handle: str, task_id: UUID) -> HttpResponse:
         task = self.task(handle, task_id)
-        text = field(request, "message")
-        mode = field(request, "delivery_mode")
-        if mode not in Receipt.Mode.values:
-            raise InvalidRequest(reason="delivery_mode: one of message, follow_up.")
         try:
-            sent = following_up.follow_up(
-                recipient=task,
-                by=self.me.principal,
-                message=text,
-                message_id=field(request, "message_id"),
-                delivery_mode=mode,
-                clock=system_clock,
-            )
+            sent = self._send(request, task)
         except Refusal as refusal:
-            return self._not_accepted(request, task, refusal, text=text, mode=mode)
+            return self._not_accepted(request, task, refusal)
         if is_fragment(request):
             return self._live(request, self.task(handle, task_id), [sent.receipt.id])
         address = reverse("conversation", args=[handle, task.id])
         return redirect(f"{address}#msg_{sent.receipt.id}")
 
-    def _not_accepted(
-        self, request: HttpRequest, task: Task, refusal: Refusal, *, text: str, mode: str
-    ) -> HttpResponse:
+    def _send(self, request: HttpRequest, task: Task) -> Sent:
+        mode = field(request, "delivery_mode")
+        if mode not in Receipt.Mode.values:
+            raise InvalidRequest(reason="delivery_mode: one of message, follow_up.")
+        return following_up.follow_up(
+            recipient=task,
+            by=self.me.principal,
+            message=field(request, "message"),
+            message_id=field(request, "message_id"),
+            delivery_mode=mode,
+            clock=system_clock,
+        )
+
+    def _not_accepted(self, request: HttpRequest, task: Task, refusal: Refusal) -> HttpResponse:
         assert task.bot is not None
-        refused = Refused(refusal, mode)
+        refused = Refused(refusal, request.POST.get("delivery_mode", ""))
+        text = request.POST.get("message", "")
         panels = self.panels(request, task.bot, task)
         if is_fragment(request):
             answer = {"refused": refused, "composer": Composer.fresh()}
@@ -111,9 +113,7 @@ class Conversation(ConversationPage):
         assert task.bot is not None
         panels = self.panels(request, task.bot, task)
         changed = panels.changes(None, windows.read_some(task, receipts))
-        return self.show(
-            request, "messaging/_changes.html", **changed, composer=Composer.fresh()
-        )
+        return self.show(request, "messaging/_changes.html", **changed, composer=Composer.fresh())
 
 
 class Changes(ConversationPage):
@@ -245,5 +245,3 @@ def number(given: str | None) -> int | None:
     if not given.isascii() or not given.isdigit() or len(given) > 18:
         raise InvalidRequest(reason="This is no number of an event.")
     return int(given)
-
-

@@ -133,7 +133,7 @@ class Panels:
             **self._head(),
             "task": self._task,
             "window": window,
-            "lines": [self.line(item) for item in items],
+            "lines": self._lines(items),
         }
 
     def rail(self) -> dict[str, Any]:
@@ -248,5 +248,3 @@ class Panels:
         if delivery.is_delivered and delivery.attempt > 1:
             return _("Tried %d times. Shown once.") % delivery.attempt
         return delivery.reason or "" if not delivery.is_delivered else ""
-
-

@@ -136,7 +136,7 @@
         place(log, li, li.hasAttribute("data-admitted"));
         window.htmx && htmx.process(li);
         C.clip(li);
-        grown += 1;
+        if (li.dataset.name) grown += 1;
         if (li.hasAttribute("data-own")) own = true;
         else if (li.dataset.name) C.say("New message from " + li.dataset.name);
       });
@@ -282,6 +282,6 @@
     setInterval(age, 30000);
     if (!window.WebSocket) return;
     if (main) conversation(main);
-    if (slug && $("[data-roster]")) workspace(slug);
+    if (slug) workspace(slug);
   });
 })();

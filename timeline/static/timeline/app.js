@@ -34,7 +34,7 @@
   // Drafts: one per person and recipient, written on each keystroke, cleared only by a 2xx of its own send.
   function drafts() {
     $$("form[data-draft]").forEach(function (form) {
-      var box = $("textarea", form), note = $("[data-draft-note]", form), key = "draft:" + form.dataset.draft, sent = null;
+      var box = $("textarea", form), note = $("[data-draft-note]", form), key = "draft:" + form.dataset.draft, sent = null, mode = "";
       // The server's text is what was refused just now; it is newer than what is stored.
       if (!box.value && store.get(key)) box.value = store.get(key);
       function show() { if (note) note.hidden = !box.value; }
@@ -42,7 +42,10 @@
       box.addEventListener("input", function () { store.set(key, box.value); show(); });
       form.addEventListener("submit", function (ev) {
         if (sent !== null || !box.value.trim()) { ev.preventDefault(); ev.stopImmediatePropagation(); box.focus(); }
+        mode = ev.submitter ? ev.submitter.value : "";
       }, true);
+      // Whichever button or key it was: those outside the form count as well.
+      form.addEventListener("htmx:configRequest", function (ev) { if (mode) ev.detail.parameters.delivery_mode = mode; });
       form.addEventListener("htmx:beforeRequest", function () {
         sent = box.value;
         $$("button", form).forEach(function (b) { b.disabled = true; });
