@@ -50,8 +50,9 @@ def _database(folder: Path) -> dict[str, Any]:
             "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;",
         }
     else:
-        database["CONN_MAX_AGE"] = 60
         database["CONN_HEALTH_CHECKS"] = True
+    # Views run in a fixed pool of threads; each keeps its connection for a while.
+    database["CONN_MAX_AGE"] = 60
     return database
 
 

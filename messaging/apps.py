@@ -13,11 +13,14 @@ class MessagingConfig(AppConfig):
         from cowork import kinds, runtimes, sweeps, tasks
         from messaging import quarantining, receipts, recovering, wakes
         from messaging.agents.script import ScriptRuntime
+        from messaging.visitors import Visitors
         from teams.models import RuntimeProfile
+        from timeline import access
 
         kinds.register(wakes.KIND)
         kinds.register(quarantining.KIND)
         runtimes.register(RuntimeProfile.Kind.SCRIPT, ScriptRuntime())
+        access.fill(Visitors())
         tasks.on_end(receipts.close_queue)
         sweeps.register(recovering.recover)
         sweeps.register(partial(recovering.recover, is_start=True), at_start=True)

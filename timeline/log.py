@@ -110,7 +110,7 @@ def _write(key: UUID, lines: Sequence[Line]) -> None:
         )
     Event.objects.bulk_create(events)
     Stream.objects.filter(key=key).update(last_at=at)
-    push.tell(key, stream.last_seq)
+    push.tell()
 
 
 def read(stream: UUID, *, after: int = 0, limit: int = 200) -> list[Event]:

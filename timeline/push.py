@@ -1,15 +1,13 @@
-"""Hints that a stream has news. Losing every one of them loses nothing (SPEC §14.4)."""
+"""Hints that there are new events. Losing every one of them loses nothing (SPEC §14.4).
 
-import functools
-from uuid import UUID
+Next on the path of a message: `timeline/pump.py` reads the news, `timeline/consumers.py` sends it.
+"""
 
 from django.db import transaction
 
-
-def tell(stream: UUID, seq: int) -> None:
-    """Say after the commit that a stream has news up to a number."""
-    transaction.on_commit(functools.partial(_hint, stream, seq), robust=True)
+from timeline import commits
 
 
-def _hint(stream: UUID, seq: int) -> None:
-    """Wake whoever waits in this process, and tell the other processes."""
+def tell() -> None:
+    """Say after the commit that something was appended; who waits looks which streams have it."""
+    transaction.on_commit(commits.tell, robust=True)

@@ -1,0 +1,75 @@
+"""What agents that wait for input have to know: where a task's stream is, and what comes due."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db.models import DateTimeField, OuterRef, QuerySet, Subquery
+
+from cowork.models import Task
+from messaging import authority, boundary
+from messaging.models import Receipt
+from teams.permissions import Principal
+from timeline.models import Stream
+
+MARGIN = 0.005  # seconds after a due time, so that a look never comes just before it
+
+
+@dataclass(frozen=True, slots=True)
+class Stands:
+    """The newest number of a task's stream, and in how many seconds a claim may find more."""
+
+    seq: int
+    due_in: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """The tasks with input to claim, each with its newest turn; and when there may be more."""
+
+    turns: dict[UUID, int]
+    due_in: float | None
+
+
+def stands(task_id: UUID, *, now: datetime) -> Stands:
+    """Where a task stands; an unknown one has no events and nothing that comes due."""
+    stream = Stream.objects.filter(key=OuterRef("pk")).values("last_seq")
+    row = (
+        _with_due(Task.objects.filter(pk=task_id), now=now)
+        .annotate(seq=Subquery(stream))
+        .values_list("seq", "resumes_at", "due_at")
+        .first()
+    )
+    if row is None:
+        return Stands(seq=0, due_in=None)
+    return Stands(seq=row[0] or 0, due_in=_first_of(row[1:], now=now))
+
+
+def waiting_for(agent: Principal, *, now: datetime) -> Waiting:
+    """The tasks of an agent that have input to claim."""
+    claimable = boundary.claimable_tasks(agent, now=now)
+    turns = Task.objects.filter(pk__in=claimable).values_list("pk", "last_turn")
+    own = _with_due(authority.own_tasks(agent), now=now).values_list("resumes_at", "due_at")
+    return Waiting(
+        turns=dict(turns),
+        due_in=_first_of((at for row in own for at in row), now=now),
+    )
+
+
+def own_of(agent: Principal, tasks: Iterable[UUID]) -> set[UUID]:
+    """Which of these tasks the agent acts for."""
+    return set(authority.own_tasks(agent).filter(pk__in=tasks).values_list("pk", flat=True))
+
+
+def _with_due(tasks: "QuerySet[Task]", *, now: datetime) -> "QuerySet[Any]":
+    queued = Receipt.objects.queued().filter(recipient=OuterRef("pk"), due_at__gt=now)
+    first = queued.order_by("due_at").values("due_at")[:1]
+    return tasks.annotate(due_at=Subquery(first, output_field=DateTimeField()))
+
+
+def _first_of(times: Iterable[datetime | None], *, now: datetime) -> float | None:
+    """In how many seconds the first of the times comes that are not over."""
+    ahead = [(at - now).total_seconds() for at in times if at is not None and at > now]
+    return min(ahead) + MARGIN if ahead else None
