@@ -6,7 +6,8 @@ from django.utils.module_loading import import_string
 
 def at(route: str, view: str) -> URLPattern:
     """Let the class of this name answer at a route."""
-    return path(route, import_string(view).as_view())
+    made: URLPattern = path(route, import_string(view).as_view())
+    return made
 
 
 # Who calls, who is there (cowork/api, teams/api, messaging/api_bots)

@@ -133,7 +133,9 @@ def _finished(sent: list[Handoff], both: list[Handoff]) -> _Sentence:
         text %= {"preview": _short(newest.preview)}
         return State.FINISHED, [newest.teammate], text, newest.delivery.replied_at
     newest = both[-1]
-    words = _("got “%(preview)s”, %(state)s") if newest.is_sent else _("sent “%(preview)s”, %(state)s")
+    words = (
+        _("got “%(preview)s”, %(state)s") if newest.is_sent else _("sent “%(preview)s”, %(state)s")
+    )
     text = str(words) % {
         "preview": _short(newest.preview),
         "state": newest.delivery.label.lower(),

@@ -52,9 +52,7 @@ class Faces:
         bot = self._bots.get(party["bot"] or "")
         if bot is None:
             return Face(party["label"], "teammate", _("Teammate"), "slate", "bot")
-        return Face(
-            bot.display_name, "teammate", _("Teammate"), bot.colour, bot.icon, bot.handle
-        )
+        return Face(bot.display_name, "teammate", _("Teammate"), bot.colour, bot.icon, bot.handle)
 
     def said_by(self, bot: Bot) -> Face:
         """The face of the bot whose conversation it is."""

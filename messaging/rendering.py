@@ -17,9 +17,11 @@ _TAGS = {
     "ol", "p", "pre", "s", "strong", "table", "tbody", "td", "th", "thead", "tr", "ul",
 }  # fmt: skip
 _ATTRIBUTES = {"a": {"href", "title"}, "ol": {"start"}}
-_MARKDOWN = MarkdownIt("commonmark", {"html": False, "breaks": True}).enable(
-    ["table", "strikethrough"]
-).disable("image")
+_MARKDOWN = (
+    MarkdownIt("commonmark", {"html": False, "breaks": True})
+    .enable(["table", "strikethrough"])
+    .disable("image")
+)
 _MARKS = re.compile(r"(^|\s)(?:#{1,6}|>|[-*+]|\d+[.)])\s+|[*_~`]{1,3}|!?\[([^\]]*)\]\([^)]*\)")
 
 
@@ -39,7 +41,9 @@ def prose(text: str) -> SafeString:
 
 def preview(text: str) -> str:
     """The beginning of a text on one line, without Markdown and control characters."""
-    plain = _MARKS.sub(lambda found: found.group(2) or found.group(1) or "", text[: PREVIEW_LENGTH * 4])
+    plain = _MARKS.sub(
+        lambda found: found.group(2) or found.group(1) or "", text[: PREVIEW_LENGTH * 4]
+    )
     shown = "".join(
         " " if sign in "\r\n\t" else sign
         for sign in plain

@@ -138,9 +138,7 @@ def row_of_conversation(bot: Bot, task: Task | None) -> Row:
 
 def conversation_of(bot: Bot) -> Task | None:
     """The conversation that opening a bot shows: its newest one outside the archive."""
-    found = Task.objects.filter(
-        bot=bot, kind=Task.Kind.BOT_CONVERSATION, archived_at__isnull=True
-    )
+    found = Task.objects.filter(bot=bot, kind=Task.Kind.BOT_CONVERSATION, archived_at__isnull=True)
     return found.order_by("-created_at", "-id").first()
 
 
@@ -217,7 +215,10 @@ def _newest_said(ids: list[UUID]) -> dict[UUID, Latest]:
         recipient=OuterRef("pk"), status__in=(Receipt.Status.QUEUED, Receipt.Status.STARTED)
     ).order_by("-sequence")
     newest = Task.objects.filter(pk__in=ids).values_list(
-        "pk", "bot__display_name", Subquery(lines.values("pk")[:1]), Subquery(waiting.values("pk")[:1])
+        "pk",
+        "bot__display_name",
+        Subquery(lines.values("pk")[:1]),
+        Subquery(waiting.values("pk")[:1]),
     )
     chosen = list(newest)
     events = Event.objects.select_related("body").in_bulk([line for *_, line, _ in chosen if line])

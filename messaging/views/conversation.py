@@ -111,9 +111,7 @@ class Conversation(ConversationPage):
         assert task.bot is not None
         panels = self.panels(request, task.bot, task)
         changed = panels.changes(None, windows.read_some(task, receipts))
-        return self.show(
-            request, "messaging/_changes.html", **changed, composer=Composer.fresh()
-        )
+        return self.show(request, "messaging/_changes.html", **changed, composer=Composer.fresh())
 
 
 class Changes(ConversationPage):
@@ -245,5 +243,3 @@ def number(given: str | None) -> int | None:
     if not given.isascii() or not given.isdigit() or len(given) > 18:
         raise InvalidRequest(reason="This is no number of an event.")
     return int(given)
-
-

@@ -248,5 +248,3 @@ class Panels:
         if delivery.is_delivered and delivery.attempt > 1:
             return _("Tried %d times. Shown once.") % delivery.attempt
         return delivery.reason or "" if not delivery.is_delivered else ""
-
-
