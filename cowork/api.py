@@ -14,8 +14,9 @@ from rest_framework.permissions import AllowAny, BasePermission
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+import cowork.schema  # noqa: F401  # tells the OpenAPI document how to sign in
 from cowork import attempts, credentials, issuing, turns
-from cowork.authentication import BearerOrAnySession, named_workspace
+from cowork.authentication import named_workspace
 from cowork.models import Credential
 from teams import handles, texts
 from teams.models import Person, Workspace
@@ -77,8 +78,10 @@ class Session(ApiView):
         username = StrictCharField(max_length=150)
         password = StrictCharField(max_length=1024)
 
+    needs_workspace = False
+
     def get_authenticators(self) -> list[BaseAuthentication]:
-        return [] if self._signs_in() else [BearerOrAnySession()]
+        return [] if self._signs_in() else super().get_authenticators()
 
     def get_permissions(self) -> list[BasePermission]:
         return [AllowAny()] if self._signs_in() else super().get_permissions()  # type: ignore[list-item,return-value]
@@ -184,7 +187,7 @@ class WorkspaceRow(serializers.Serializer[Workspace]):
 class Workspaces(ApiView):
     """What is asked before a workspace is chosen."""
 
-    authentication_classes = (BearerOrAnySession,)
+    needs_workspace = False
 
     @listed(WorkspaceRow, summary="The workspaces that the caller belongs to")
     def get(self, request: Request) -> Response:

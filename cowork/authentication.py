@@ -1,10 +1,9 @@
 """Who calls over HTTP: a bearer secret, or a session with its token (docs/wire.md)."""
 
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.http import HttpRequest, HttpResponse
-from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from rest_framework.authentication import BaseAuthentication, CSRFCheck
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
@@ -15,14 +14,15 @@ from teams.permissions import Principal
 from timeline.clock import system_clock
 from timeline.refusals import DatabaseBusy, Forbidden, NotFound
 
-if TYPE_CHECKING:
-    from drf_spectacular.openapi import AutoSchema
-
 logger = logging.getLogger(__name__)
 
 
 class BearerOrSession(BaseAuthentication):
-    """Names the principal. A request with an Authorization header never opens a session."""
+    """Names the principal. A request with an Authorization header never opens a session.
+
+    A view that says `needs_workspace = False` is asked before one is chosen: there the first of a
+    person's workspaces stands in for it.
+    """
 
     def authenticate(self, request: Request) -> tuple[Principal, Credential | None] | None:
         header = request.headers.get("Authorization")
@@ -32,14 +32,10 @@ class BearerOrSession(BaseAuthentication):
         if not user.is_authenticated:
             return None
         check_token_of_page(request)
-        return self.person(request, user), None
+        return _person(request, user), None
 
     def authenticate_header(self, request: Request) -> str:
         return "Bearer"
-
-    def person(self, request: Request, user: Any) -> Principal:
-        """Who a signed-in user is in this request."""
-        return credentials.principal_of_user(user, named_workspace(request))
 
     def _bearer(self, request: Request, header: str) -> tuple[Principal, Credential]:
         scheme, _, secret = header.partition(" ")
@@ -54,16 +50,14 @@ class BearerOrSession(BaseAuthentication):
         return principal, credential
 
 
-class BearerOrAnySession(BearerOrSession):
-    """For what is asked before a workspace is chosen: the first one stands in for it."""
-
-    def person(self, request: Request, user: Any) -> Principal:
-        if named_workspace(request) is not None:
-            return super().person(request, user)
-        people = credentials.roles_of(user)
-        if not people:
-            raise Forbidden
+def _person(request: Request, user: Any) -> Principal:
+    """Who a signed-in user is in this request."""
+    named = named_workspace(request)
+    needs_one = getattr(request.parser_context["view"], "needs_workspace", True)
+    people = credentials.roles_of(user)
+    if named is None and not needs_one and people:
         return credentials.principal_of_person(people[0])
+    return credentials.principal_of_user(user, named)
 
 
 def named_workspace(request: Request) -> str | None:
@@ -92,17 +86,3 @@ def check_token_of_page(request: Request) -> None:
 
 def _no_response(request: HttpRequest) -> HttpResponse:
     raise AssertionError("only the check is used")
-
-
-class BearerScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
-    """How the schema tells of it."""
-
-    target_class = BearerOrSession
-    match_subclasses = True
-    name = ("bearer", "session")  # type: ignore[assignment]
-
-    def get_security_definition(self, auto_schema: "AutoSchema") -> list[dict[str, Any]]:  # type: ignore[override]
-        return [
-            {"type": "http", "scheme": "bearer"},
-            {"type": "apiKey", "in": "cookie", "name": "sessionid"},
-        ]

@@ -5,6 +5,7 @@ second run changes nothing, and nothing that people have changed meanwhile is se
 """
 
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -43,7 +44,9 @@ def _hashes(wanted: list[PersonPlan], environment: Mapping[str, str]) -> Hashes:
         if person.username not in known
         and (password := person.password_in(environment)) is not None
     }
-    return {name: people.hashed(name, password) for name, password in given.items()}
+    # The hash is computed outside Python's lock, so threads halve the time on two processors.
+    with ThreadPoolExecutor(max_workers=4) as pool:
+        return dict(zip(given, pool.map(people.hashed, given, given.values()), strict=True))
 
 
 @action

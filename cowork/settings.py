@@ -108,6 +108,7 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
+    "timeline.policy.ContentSecurityPolicy",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
@@ -118,6 +119,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "timeline.preferences.TimesOfTheReader",
 ]
 ROOT_URLCONF = "cowork.urls"
 ASGI_APPLICATION = "cowork.asgi.application"
@@ -132,6 +134,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
+                "timeline.preferences.theme",
             ]
         },
     }
@@ -179,6 +182,17 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "ENABLE_DJANGO_DEPLOY_CHECK": False,
     "SERVE_AUTHENTICATION": [],
     "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],
+    "ENUM_NAME_OVERRIDES": {
+        "TaskKind": "cowork.models.Task.Kind",
+        "TaskStatus": "cowork.models.Task.Status",
+        "RuntimeMode": "cowork.models.RuntimeMode",
+        "InteractionMode": "cowork.models.InteractionMode",
+        "CredentialKind": "cowork.models.Credential.Kind",
+        "MemberStatus": "teams.models.Member.Status",
+        "ProfileKind": "teams.models.RuntimeProfile.Kind",
+        "Role": "teams.models.Person.Role",
+        "PrincipalKind": ["bot", "task", "service", "person"],
+    },
     # The UI's files are served from here, not from somewhere else.
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",

@@ -68,4 +68,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
         "api/docs",
         import_string("drf_spectacular.views.SpectacularSwaggerView").as_view(url="/api/v1/schema"),
     ),
+    path("sign-in/", import_string("cowork.views.SignIn").as_view(), name="sign-in"),
+    path("sign-out/", import_string("cowork.views.SignOut").as_view(), name="sign-out"),
+    path("", include("messaging.urls")),
 ]

@@ -3,6 +3,7 @@
 from typing import Any
 from uuid import UUID
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -57,8 +58,9 @@ class BotRow(serializers.Serializer[Any]):
     last_result = serializers.ChoiceField(roster.Result.choices, source="result")
     conversation = serializers.SerializerMethodField()
 
-    def get_conversation(self, row: roster.Row) -> ConversationOfBot | None:
-        return ConversationOfBot(row).data if row.conversation is not None else None
+    @extend_schema_field(ConversationOfBot(allow_null=True))
+    def get_conversation(self, row: roster.Row) -> dict[str, Any] | None:
+        return dict(ConversationOfBot(row).data) if row.conversation is not None else None
 
 
 def bot_row(bot: Bot) -> dict[str, Any]:

@@ -8,11 +8,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from timeline.log import preview, wire_time
+from timeline.log import as_json, preview, wire_time
+from timeline.models import Event
 
 Facts = Mapping[str, Any]  # one event, as `timeline.log.as_json` gives it
 Party = Mapping[str, Any]  # who sent or receives, as `event_types.Party` says
@@ -215,6 +217,7 @@ _MAKERS = {
     "agent_follow_up_scheduled": _scheduled,
     "user_message": _received,
 }
+_TYPES = (*_MAKERS, "message_status")
 
 
 def _row(event: Facts, standing: Delivery, *, title: str, **more: Any) -> Row:
@@ -233,6 +236,12 @@ def _row(event: Facts, standing: Delivery, *, title: str, **more: Any) -> Row:
         open=more.get("open"),
         at=standing.at or moment(event),
     )
+
+
+def rows_of(stream: UUID) -> list[dict[str, Any]]:
+    """The timeline of a stream, for the wire."""
+    events = Event.objects.filter(stream=stream, type__in=_TYPES).select_related("body")
+    return [row.as_json() for row in rows(as_json(event) for event in events.order_by("seq"))]
 
 
 def moment(event: Facts) -> datetime:

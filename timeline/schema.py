@@ -1,5 +1,6 @@
 """How the OpenAPI document tells of what all views share (docs/wire.md)."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +10,7 @@ from rest_framework import serializers
 
 from timeline import wire
 
+_CAPITAL = re.compile(r"(?<!^)(?=[A-Z])")
 PAGED = [
     OpenApiParameter("cursor", str, description="`next` of the page before."),
     OpenApiParameter(
@@ -35,7 +37,31 @@ class Problem(serializers.Serializer[Any]):
 
 
 class WireSchema(AutoSchema):
-    """Adds to every operation that it may be refused, with a problem document."""
+    """What all operations have in common: how they are named, and how they are refused.
+
+    The input of a view is its inner class `Input`, unless it is described otherwise.
+    """
+
+    def get_operation_id(self) -> str:
+        view = type(self.view).__name__
+        return f"{self.method.lower()}_{_CAPITAL.sub('_', view).lower()}"
+
+    def get_request_serializer(self) -> Any:
+        return getattr(self.view, "Input", None)
+
+    def get_response_serializers(self) -> Any:
+        return {}
+
+    def _get_serializer_name(
+        self, serializer: Any, direction: Any, bypass_extensions: Any = False
+    ) -> str:
+        """Inner classes are named with the class around them: `People.Input`, `PeopleInput`."""
+        kind = serializer if isinstance(serializer, type) else type(serializer)
+        parts = kind.__qualname__.split(".")
+        if len(parts) > 1 and "<locals>" not in parts:
+            return "".join(parts)
+        name: str = super()._get_serializer_name(serializer, direction, bypass_extensions)
+        return name
 
     def _get_response_bodies(self, direction: str = "response") -> dict[str, Any]:
         bodies: dict[str, Any] = super()._get_response_bodies(direction)

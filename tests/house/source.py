@@ -12,13 +12,8 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 APPS = ("messaging", "cowork", "teams", "timeline")
 DOCS = ROOT / "docs"
 
-<<<<<<< HEAD
 # The layers by file name (docs/architecture.md, Layers); `api_tasks` is a part of an API.
-ENTRY_POINT_FILES = frozenset({"api", "views", "admin", "consumers", "jobs", "mcp"})
-=======
-# The layers by file name (docs/architecture.md, Layers).
 ENTRY_POINT_FILES = frozenset({"api", "views", "admin", "consumers", "jobs", "mcp", "longpoll"})
->>>>>>> refs/heads/live
 ENTRY_POINT_FOLDERS = frozenset({"agents", "worker", "management", "api", "views", "admin"})
 
 

@@ -1,0 +1,1 @@
+"""What people see, in real Chromium over a real server."""
