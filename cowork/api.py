@@ -41,7 +41,7 @@ from timeline.wire import (
 class Identity(serializers.Serializer[Any]):
     kind = serializers.ChoiceField(["bot", "task", "service", "person"])
     id = serializers.UUIDField(allow_null=True)
-    label = serializers.CharField()
+    label = serializers.CharField()  # type: ignore[assignment]
 
 
 class MeRow(serializers.Serializer[Any]):
@@ -84,7 +84,7 @@ class Session(ApiView):
         return [] if self._signs_in() else super().get_authenticators()
 
     def get_permissions(self) -> list[BasePermission]:
-        return [AllowAny()] if self._signs_in() else super().get_permissions()  # type: ignore[list-item,return-value]
+        return [AllowAny()] if self._signs_in() else super().get_permissions()  # type: ignore[return-value]
 
     @described(
         summary="Sign in; sets the cookies `sessionid` and `csrftoken`", takes=Input, gives=MeRow
@@ -192,6 +192,7 @@ class Workspaces(ApiView):
     @listed(WorkspaceRow, summary="The workspaces that the caller belongs to")
     def get(self, request: Request) -> Response:
         principal = principal_of(request)
+        found: list[tuple[Workspace, str | None]]
         if principal.kind == "person":
             found = [
                 (person.workspace, person.role)
@@ -209,7 +210,7 @@ class Workspaces(ApiView):
 class CredentialRow(serializers.Serializer[Credential]):
     id = serializers.UUIDField()
     kind = serializers.ChoiceField(Credential.Kind.choices)
-    label = serializers.CharField()
+    label = serializers.CharField()  # type: ignore[assignment]
     bot = serializers.CharField(source="bot.handle", default=None, allow_null=True)
     task = serializers.UUIDField(source="task_id", allow_null=True)
     created_at = serializers.DateTimeField()
@@ -231,7 +232,7 @@ def _issued(issued: issuing.Issued) -> dict[str, Any]:
 class Credentials(ApiView):
     class Input(StrictSerializer):
         kind = serializers.ChoiceField(Credential.Kind.choices)
-        label = StrictCharField(max_length=80)
+        label = StrictCharField(max_length=80)  # type: ignore[assignment]
         bot = StrictCharField(max_length=64, required=False)
         task = StrictUUIDField(required=False)
         expires_in_days = StrictIntegerField(min_value=1, max_value=3650, required=False)

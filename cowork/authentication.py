@@ -80,7 +80,7 @@ def check_token_of_page(request: Request) -> None:
     """Refuse an unsafe call of a session that does not carry the token of its page."""
     check = CSRFCheck(_no_response)
     check.process_request(request._request)
-    if check.process_view(request._request, None, (), {}) is not None:
+    if check.process_view(request._request, _no_response, (), {}) is not None:
         raise Forbidden
 
 

@@ -59,7 +59,7 @@ class BotPlan(Part):
     runtime: Text = RuntimeProfile.EXTERNAL_NAME
 
     @property
-    def looks(self) -> dict[str, str]:
+    def looks(self) -> dict[str, Any]:
         given = {"icon": self.icon, "colour": self.colour}
         named = {name: value for name, value in given.items() if value is not None}
         return {"description": self.description, "instructions": self.instructions, **named}

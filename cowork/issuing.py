@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from cowork import credentials
@@ -91,7 +92,7 @@ def note_use(credential: Credential, *, clock: Clock) -> None:
 
 def _subject(
     kind: str, bot: str | None, task_id: UUID | None, workspace: Workspace
-) -> dict[str, Bot | Task]:
+) -> dict[str, Any]:
     """Whom a credential of this kind acts as, and nobody besides."""
     wanted = {"bot": bot is not None, "task": task_id is not None}
     if any(is_named != (kind == name) for name, is_named in wanted.items()):

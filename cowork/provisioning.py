@@ -195,7 +195,7 @@ def _credential(
     live = Credential.objects.filter(workspace=workspace, revoked_at__isnull=True)
     if live.filter(label=plan.label).exists():
         return None
-    if (plan.kind == Credential.Kind.BOT) != (plan.bot is not None):
+    if (plan.kind == "bot") != (plan.bot is not None):
         raise InvalidRequest(reason=f"credentials: {plan.label}: a bot is named for kind bot only.")
     _, secret = credentials.make(
         workspace=workspace,

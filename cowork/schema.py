@@ -11,7 +11,7 @@ class BearerOrSessionScheme(OpenApiAuthenticationExtension):  # type: ignore[no-
 
     target_class = "cowork.authentication.BearerOrSession"
     match_subclasses = True
-    name = ["bearer", "session"]  # type: ignore[assignment]  # noqa: RUF012
+    name = ["bearer", "session"]  # noqa: RUF012
 
     def get_security_definition(self, auto_schema: AutoSchema) -> list[dict[str, Any]]:
         return [

@@ -41,8 +41,8 @@ class TaskRow(serializers.Serializer[Any]):
     runtime = serializers.CharField()
     bot = serializers.CharField(allow_null=True)
     team = serializers.UUIDField(allow_null=True)
-    parent = serializers.UUIDField(allow_null=True)
-    root = serializers.UUIDField()
+    parent = serializers.UUIDField(allow_null=True)  # type: ignore[assignment]
+    root = serializers.UUIDField()  # type: ignore[assignment]
     depth = serializers.IntegerField()
     branch_from = serializers.UUIDField(allow_null=True)
     session = serializers.CharField(allow_null=True)

@@ -37,7 +37,7 @@ class RuntimeRow(serializers.Serializer[RuntimeProfile]):
 
 class MemberRow(serializers.Serializer[Member]):
     bot = serializers.CharField(source="bot.handle")
-    label = serializers.CharField(source="bot.display_name")
+    label = serializers.CharField(source="bot.display_name")  # type: ignore[assignment]
     status = serializers.ChoiceField(Member.Status.choices)
     guidance = serializers.CharField()
     joined_at = serializers.DateTimeField()
@@ -76,7 +76,7 @@ def team_in_sight(principal: Principal, team_id: UUID) -> Team:
 class AuditActor(serializers.Serializer[AuditEntry]):
     kind = serializers.CharField(source="actor_kind")
     id = serializers.CharField(source="actor_id")
-    label = serializers.CharField(source="actor_label")
+    label = serializers.CharField(source="actor_label")  # type: ignore[assignment]
 
 
 class AuditTarget(serializers.Serializer[AuditEntry]):

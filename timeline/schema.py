@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import OpenApiParameter, extend_schema, inline_serializer
@@ -33,7 +33,7 @@ class Problem(serializers.Serializer[Any]):
     status = serializers.IntegerField()
     detail = serializers.CharField()
     code = serializers.CharField()
-    errors = FieldError(many=True, required=False)
+    errors = FieldError(many=True, required=False)  # type: ignore[assignment]
 
 
 class WireSchema(AutoSchema):
@@ -53,7 +53,10 @@ class WireSchema(AutoSchema):
         return {}
 
     def _get_serializer_name(
-        self, serializer: Any, direction: Any, bypass_extensions: Any = False
+        self,
+        serializer: Any,
+        direction: Any,
+        bypass_extensions: Any = False,  # noqa: FBT002 - as its base class has it
     ) -> str:
         """Inner classes are named with the class around them: `People.Input`, `PeopleInput`."""
         kind = serializer if isinstance(serializer, type) else type(serializer)
@@ -63,10 +66,14 @@ class WireSchema(AutoSchema):
         name: str = super()._get_serializer_name(serializer, direction, bypass_extensions)
         return name
 
-    def _get_response_bodies(self, direction: str = "response") -> dict[str, Any]:
+    def _get_response_bodies(
+        self, direction: Literal["request", "response"] = "response"
+    ) -> dict[str, Any]:
         bodies: dict[str, Any] = super()._get_response_bodies(direction)
         if direction == "response":
-            told = self._get_response_for_code(Problem, "4XX", media_types=[wire.PROBLEM])
+            told = self._get_response_for_code(  # type: ignore[no-untyped-call]
+                Problem, "4XX", media_types=[wire.PROBLEM]
+            )
             bodies["4XX"] = {**told, "description": "Refused; `code` says why."}
             bodies["503"] = {**told, "description": "Nothing was changed; repeat it later."}
         return bodies

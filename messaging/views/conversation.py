@@ -4,6 +4,7 @@ from uuid import UUID
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -49,7 +50,7 @@ class OpenBot(ConversationPage):
         panels = self.panels(request, bot, None)
         return self.show(request, "messaging/conversation.html", **panels.page())
 
-    def post(self, request: HttpRequest, handle: str) -> HttpResponse:
+    def post(self, request: HttpRequest, handle: str) -> HttpResponseBase:
         """The first message to a bot without a conversation: one is made for it."""
         bot = self.bot(handle)
         task = roster.conversation_of(bot) or opening.open_conversation(

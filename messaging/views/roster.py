@@ -1,7 +1,7 @@
 """The roster: all bots of the workspace."""
 
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
@@ -37,8 +37,9 @@ class Roster(Page):
         active = roster.rows(bots.filter(is_active=True))
         inactive_count = bots.filter(is_active=False).count()
         rows = roster.rows(bots.filter(is_active=False)) if show == "inactive" else active
-        rows = [row for row in rows if SHOWN.get(show, lambda _row: True)(row)]
-        context = {
+        is_shown = SHOWN.get(show)
+        rows = [row for row in rows if is_shown is None or is_shown(row)]
+        context: dict[str, Any] = {
             "rows": [row for row in rows if not words or row.matches(words)],
             "words": words,
             "show": show,

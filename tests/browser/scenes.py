@@ -19,9 +19,9 @@ The slowest chunk held row locks for 2.3 s. I would rather not run that at noon.
 def a_working_day(harbour: Harbour, follow_up: "FollowUp") -> None:
     """Most bots have said something; Anvil works, waits for Quill, and was written to."""
     for handle, said in {
-        "beacon": "Eleven questions this week, nine answered from the guide, two need a maintainer.",
+        "beacon": "Eleven questions this week, nine answered from the guide, two need help.",
         "tally": "Three options, their cost and who carries it. My pick is the second.",
-        "quill": "Draft of the upgrade note is ready: what changes, what stays, and how to roll back.",
+        "quill": "The upgrade note is ready: what changes, what stays, and how to roll back.",
         "warden": "Review paused at the token rotation step. I could not open the second file.",
     }.items():
         follow_up(handle, "How far is it?")
@@ -55,7 +55,9 @@ def a_working_day(harbour: Harbour, follow_up: "FollowUp") -> None:
     )
     harbour.anvil.begin()
     harbour.anvil.take_in()
-    harbour.anvil.send("quill", "Write the upgrade note: what changes, what stays, how to roll back.")
+    harbour.anvil.send(
+        "quill", "Write the upgrade note: what changes, what stays, how to roll back."
+    )
     follow_up(
         "anvil",
         "Please also log the slowest chunk per month, so the Saturday run has something to "

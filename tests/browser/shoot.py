@@ -1,6 +1,6 @@
 """Take pictures of the pages into `shots/`, to be held beside the mock's.
 
-    python -m tests.browser.shoot
+python -m tests.browser.shoot
 """
 
 import shutil
