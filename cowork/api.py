@@ -192,6 +192,7 @@ class Workspaces(ApiView):
     @listed(WorkspaceRow, summary="The workspaces that the caller belongs to")
     def get(self, request: Request) -> Response:
         principal = principal_of(request)
+        found: list[tuple[Workspace, str | None]]
         if principal.kind == "person":
             found: list[tuple[Workspace, str | None]] = [
                 (person.workspace, person.role)

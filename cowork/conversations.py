@@ -64,8 +64,10 @@ def choose_current(bot_id: UUID, team_id: UUID) -> None:
     require_transaction()
     rows = Task.objects.filter(bot_id=bot_id, team_id=team_id, kind=Task.Kind.BOT_CONVERSATION)
     newest = rows.usable().order_by("-created_at", "-id").values_list("pk", flat=True).first()
-    rows.filter(is_current=True).exclude(pk=newest).update(is_current=False)
-    rows.filter(pk=newest).update(is_current=True)
+    others = rows if newest is None else rows.exclude(pk=newest)
+    others.filter(is_current=True).update(is_current=False)
+    if newest is not None:
+        rows.filter(pk=newest).update(is_current=True)
 
 
 def is_usable(task: Task) -> bool:

@@ -116,7 +116,7 @@ def change(task: Task, *, actor: Actor, now: datetime, **changes: Any) -> None:
     """Set title, modes or batch_inputs and tell which of them were changed; nothing else moves."""
     require_transaction()
     told = [
-        Change(field=name, before=getattr(task, name), to=value)  # type: ignore[arg-type]
+        Change(field=name, before=getattr(task, name), to=value)
         for name, value in changes.items()
         if getattr(task, name) != value
     ]

@@ -43,7 +43,7 @@ def open_turn(
     require_transaction()
     lease = lease or settings.COWORK_TURN_LEASE
     was_usable = conversations.is_usable(task)
-    counters = {
+    counters: dict[str, Any] = {
         "last_turn": task.last_turn + 1,
         "last_fence": task.last_fence + 1,
         "chain": cause.chain,

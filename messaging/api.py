@@ -24,6 +24,7 @@ from messaging import (
     withdrawing,
 )
 from messaging.models import Receipt
+from teams.wire import principal_of
 from timeline import shutdown
 from timeline.clock import system_clock
 from timeline.refusals import InvalidRequest
@@ -66,9 +67,9 @@ class SendAgentMessage(ApiView):
         shutdown.refuse_when_stopping()
         asked = given(self.Input, request.data)
         asked["in_reply_to"] = asked["in_reply_to"] or None
-        sender = authority.acting_task(request.user, asked.pop("sender_task_id"))
+        sender = authority.acting_task(principal_of(request), asked.pop("sender_task_id"))
         sent = sending.send_agent_message(
-            sender=sender, by=request.user, **asked, clock=system_clock
+            sender=sender, by=principal_of(request), **asked, clock=system_clock
         )
         code = status.HTTP_200_OK if sent.is_duplicate else status.HTTP_202_ACCEPTED
         return Response(output.sent(sent), status=code)
@@ -78,7 +79,7 @@ class Receipts(ApiView):
     """GET receipts: those the caller may see, newest first."""
 
     def get(self, request: Request) -> Response:
-        rows = _filtered(authority.visible_receipts(request.user), request)
+        rows = _filtered(authority.visible_receipts(principal_of(request)), request)
         rows = receipts.in_full(rows)
         return page(rows, request, order=("-accepted_at", "-id"), render=output.receipt)
 
@@ -112,7 +113,7 @@ class ReceiptDetail(ApiView):
     """GET receipts/{id}: one receipt with its text and its history."""
 
     def get(self, request: Request, receipt_id: UUID) -> Response:
-        row = authority.visible_receipt(request.user, receipt_id)
+        row = authority.visible_receipt(principal_of(request), receipt_id)
         return Response(output.receipt_in_full(row))
 
 
@@ -125,9 +126,9 @@ class _ReceiptStep(ApiView):
     step: Callable[..., Receipt]
 
     def post(self, request: Request, receipt_id: UUID) -> Response:
-        row = authority.visible_receipt(request.user, receipt_id)
+        row = authority.visible_receipt(principal_of(request), receipt_id)
         asked = given(self.Input, request.data)
-        moved = type(self).step(row, by=request.user, **asked, clock=system_clock)
+        moved = type(self).step(row, by=principal_of(request), **asked, clock=system_clock)
         return Response(output.receipt(moved))
 
 

@@ -15,6 +15,7 @@ from messaging.api import MessageIdField
 from messaging.models import Receipt
 from teams.models import Bot, RuntimeProfile, Team
 from teams.permissions import May, Principal, require
+from teams.wire import principal_of
 from timeline import log, projection, shutdown
 from timeline.clock import system_clock
 from timeline.refusals import InvalidRequest
@@ -53,19 +54,22 @@ class Tasks(ApiView):
         batch_inputs = StrictBooleanField(required=False, allow_null=True, default=None)
 
     def get(self, request: Request) -> Response:
-        rows = _filtered(authority.visible_tasks(request.user), request)
+        rows = _filtered(authority.visible_tasks(principal_of(request)), request)
         rows = rows.select_related(*_WITH)
         return page(rows, request, order=("-created_at", "-id"), render=output.task)
 
     def post(self, request: Request) -> Response:
-        require(request.user, May.OPEN_TASKS)
+        require(principal_of(request), May.OPEN_TASKS)
         asked = given(self.Input, request.data)
-        task = _opened(request.user, asked)
+        task = _opened(principal_of(request), asked)
         if asked["prompt"].strip():
             following_up.follow_up(
-                recipient=task, by=request.user, message=asked["prompt"], clock=system_clock
+                recipient=task,
+                by=principal_of(request),
+                message=asked["prompt"],
+                clock=system_clock,
             )
-        fresh = authority.find_task(request.user, task.id)
+        fresh = authority.find_task(principal_of(request), task.id)
         return Response(output.task(fresh), status=status.HTTP_201_CREATED)
 
 
@@ -149,13 +153,13 @@ class TaskDetail(ApiView):
         batch_inputs = StrictBooleanField(required=False)
 
     def get(self, request: Request, task_id: UUID) -> Response:
-        return Response(output.task(authority.visible_task(request.user, task_id)))
+        return Response(output.task(authority.visible_task(principal_of(request), task_id)))
 
     def patch(self, request: Request, task_id: UUID) -> Response:
-        task = authority.visible_task(request.user, task_id)
-        require(request.user, May.EDIT_TASKS)
+        task = authority.visible_task(principal_of(request), task_id)
+        require(principal_of(request), May.EDIT_TASKS)
         changes = given(self.Input, request.data)
-        edited = editing.edit(task, by=request.user, clock=system_clock, **changes)
+        edited = editing.edit(task, by=principal_of(request), clock=system_clock, **changes)
         return Response(output.task(edited))
 
 
@@ -174,10 +178,12 @@ class FollowUps(ApiView):
 
     def post(self, request: Request, task_id: UUID) -> Response:
         shutdown.refuse_when_stopping()
-        task = authority.visible_task(request.user, task_id)
-        require(request.user, May.FOLLOW_UP)
+        task = authority.visible_task(principal_of(request), task_id)
+        require(principal_of(request), May.FOLLOW_UP)
         asked = given(self.Input, request.data)
-        sent = following_up.follow_up(recipient=task, by=request.user, **asked, clock=system_clock)
+        sent = following_up.follow_up(
+            recipient=task, by=principal_of(request), **asked, clock=system_clock
+        )
         body = {**output.sent(sent), **output.receipt(sent.receipt)}
         code = status.HTTP_200_OK if sent.is_duplicate else status.HTTP_202_ACCEPTED
         return Response(body, status=code)
@@ -191,11 +197,11 @@ class Complete(ApiView):
         summary = StrictCharField(max_length=12_000, allow_blank=True)
 
     def post(self, request: Request, task_id: UUID) -> Response:
-        task = authority.visible_task(request.user, task_id)
-        if not authority.covers(request.user, task):
-            require(request.user, May.COMPLETE)
+        task = authority.visible_task(principal_of(request), task_id)
+        if not authority.covers(principal_of(request), task):
+            require(principal_of(request), May.COMPLETE)
         asked = given(self.Input, request.data)
-        done = finishing.complete(task, by=request.user, **asked, clock=system_clock)
+        done = finishing.complete(task, by=principal_of(request), **asked, clock=system_clock)
         return Response(output.task(done), status=status.HTTP_202_ACCEPTED)
 
 
@@ -203,7 +209,7 @@ class Events(ApiView):
     """GET tasks/{id}/events?after=SEQ&limit=: oldest first."""
 
     def get(self, request: Request, task_id: UUID) -> Response:
-        task = authority.visible_task(request.user, task_id)
+        task = authority.visible_task(principal_of(request), task_id)
         after = request.query_params.get("after", "0")
         if not (after.isascii() and after.isdigit() and int(after[:20]) <= MAX_SEQ):
             raise InvalidRequest(reason="after: a number of an event is wanted.")
@@ -220,5 +226,5 @@ class Timeline(ApiView):
     """GET tasks/{id}/timeline: the rows that a person reads, one per message."""
 
     def get(self, request: Request, task_id: UUID) -> Response:
-        task = authority.visible_task(request.user, task_id)
+        task = authority.visible_task(principal_of(request), task_id)
         return Response({"results": projection.rows_of(task.stream), "next": None})

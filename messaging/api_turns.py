@@ -11,6 +11,7 @@ from rest_framework.response import Response
 from cowork.turns import MAX_LEASE, MIN_LEASE
 from messaging import authority, finishing, output, reporting, reports, taking
 from messaging.api import MessageIdField
+from teams.wire import principal_of
 from timeline.clock import system_clock
 from timeline.event_types import TurnLimit
 from timeline.log import wire_time
@@ -55,13 +56,13 @@ class Claim(ApiView):
         start = StrictBooleanField(required=False, default=False)
 
     def post(self, request: Request, task_id: UUID) -> Response:
-        task = authority.find_task(request.user, task_id)
-        authority.require_cover(request.user, task)
+        task = authority.find_task(principal_of(request), task_id)
+        authority.require_cover(principal_of(request), task)
         asked = given(self.Input, request.data)
         seconds = asked["lease_seconds"]
         claimed = taking.claim(
             task=task,
-            by=request.user,
+            by=principal_of(request),
             claim_id=asked["claim_id"],
             lease=timedelta(seconds=seconds) if seconds else None,
             start=asked["start"],
@@ -77,8 +78,8 @@ class TurnDetail(ApiView):
     """GET turns/{id}."""
 
     def get(self, request: Request, turn_id: UUID) -> Response:
-        turn = reporting.find_turn(turn_id, by=request.user)
-        if not authority.may_see_task(request.user, turn.task):
+        turn = reporting.find_turn(turn_id, by=principal_of(request))
+        if not authority.may_see_task(principal_of(request), turn.task):
             raise Forbidden
         return Response(output.turn(turn))
 
@@ -93,11 +94,11 @@ class Reports(ApiView):
         )
 
     def post(self, request: Request, turn_id: UUID) -> Response:
-        reporting.own_turn(turn_id, by=request.user)
+        reporting.own_turn(turn_id, by=principal_of(request))
         asked = given(self.Input, request.data)
         turn = reporting.report(
             turn_id=turn_id,
-            by=request.user,
+            by=principal_of(request),
             fence=asked["fence"],
             events=reports.read(asked["events"]),
             clock=system_clock,
@@ -114,7 +115,7 @@ class Heartbeat(ApiView):
     def post(self, request: Request, turn_id: UUID) -> Response:
         asked = given(self.Input, request.data)
         turn = reporting.heartbeat(
-            turn_id=turn_id, by=request.user, fence=asked["fence"], clock=system_clock
+            turn_id=turn_id, by=principal_of(request), fence=asked["fence"], clock=system_clock
         )
         return Response(_alive(turn.lease_expires_at))
 
@@ -171,7 +172,7 @@ class End(ApiView):
         limit = Limit(required=False, allow_null=True, default=None)
 
     def post(self, request: Request, turn_id: UUID) -> Response:
-        reporting.own_turn(turn_id, by=request.user)
+        reporting.own_turn(turn_id, by=principal_of(request))
         asked = given(self.Input, request.data)
         ending = finishing.Ending(
             status=asked["status"],
@@ -181,7 +182,7 @@ class End(ApiView):
         )
         may_go_on = finishing.end_turn(
             turn_id=turn_id,
-            by=request.user,
+            by=principal_of(request),
             fence=asked["fence"],
             ending=ending,
             events=reports.read(asked["events"]),

@@ -153,7 +153,7 @@ def visible_receipt(principal: Principal, receipt_id: UUID) -> Receipt:
 def why_not(receipt: Receipt) -> str | None:
     """Why a message may not be delivered any more; None when it may (SPEC §2.4)."""
     if receipt.source == Receipt.Source.PERSON:
-        sender = Person.objects.filter(pk=receipt.sender_person_id).first()
+        sender = Person.objects.filter(pk__in=[receipt.sender_person_id]).first()
         return None if sender and may_still_write(sender) else "Its sender may not write here now."
     if receipt.source == Receipt.Source.SERVICE:
         return None  # revoking a credential stops calls, not what was accepted

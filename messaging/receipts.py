@@ -81,9 +81,9 @@ def _tell_acceptance(receipt: Receipt, text: Body, *, actor: Actor, now: datetim
     scheduled = AgentFollowUpScheduled(
         message_id=receipt.message_id,
         receipt_id=receipt.id,
-        source=receipt.source,  # type: ignore[arg-type]  # choices are the literals
+        source=receipt.source,
         sender=sender_of(receipt),
-        delivery_mode=receipt.delivery_mode,  # type: ignore[arg-type]
+        delivery_mode=receipt.delivery_mode,
     )
     stream = receipt.recipient.stream
     log.append(stream, scheduled, actor=actor, now=now, subject=receipt.id)
@@ -120,7 +120,7 @@ def deliver(receipt: Receipt, *, actor: Actor, now: datetime) -> None:
     told = UserMessage(
         message_id=receipt.message_id,
         receipt_id=receipt.id,
-        source=receipt.source,  # type: ignore[arg-type]
+        source=receipt.source,
         sender=sender_of(receipt),
         sequence=receipt.sequence,
         in_reply_to=receipt.in_reply_to.message_id if receipt.in_reply_to else None,
@@ -306,7 +306,7 @@ def party_of(task: Task) -> Party:
 def sender_of(receipt: Receipt) -> Party:
     """The sender as events name it."""
     return Party(
-        kind=receipt.source,  # type: ignore[arg-type]
+        kind=receipt.source,
         task_id=receipt.sender_task_id,
         bot=receipt.sender_bot.handle if receipt.sender_bot else None,
         label=receipt.sender_label,
@@ -333,7 +333,7 @@ def _tell(receipt: Receipt, before: str | None, *, actor: Actor, now: datetime) 
         told = MessageStatus(
             message_id=receipt.message_id,
             receipt_id=receipt.id,
-            side=side,  # type: ignore[arg-type]
+            side=side,
             before=before,
             to=receipt.status,
             attempt=receipt.attempt,

@@ -53,7 +53,7 @@ class WireSchema(AutoSchema):
         self,
         serializer: Any,
         direction: Any,
-        bypass_extensions: Any = False,  # noqa: FBT002
+        bypass_extensions: Any = False,  # noqa: FBT002 - as its base class has it
     ) -> str:
         """Inner classes are named with the class around them: `People.Input`, `PeopleInput`."""
         kind = serializer if isinstance(serializer, type) else type(serializer)

@@ -158,8 +158,11 @@ class ApiView(APIView):
     parser_classes = (StrictJSONParser,)
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        for value in (request.path, *request.query_params.keys(), *request.query_params.values()):
-            check_text(value)
+        asked = request.query_params
+        check_text(request.path)
+        for name in asked:
+            for value in (name, *asked.getlist(name)):
+                check_text(value)
         if "token" in request.query_params:
             raise refusals.InvalidRequest(
                 reason="A secret has no place in an address; send it in the Authorization header."

@@ -78,7 +78,7 @@ class EditBot(BotForm):
 
     def post(self, request: HttpRequest, handle: str) -> HttpResponse:
         bot = self.bot(handle)
-        given = self.given(request)
+        given: dict[str, Any] = self.given(request)
         try:
             founding.edit_bot(handle, by=self.me.principal, clock=system_clock, **given)
         except Refusal as refusal:

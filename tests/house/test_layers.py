@@ -15,8 +15,7 @@ CLOCK_READERS = {
     "timeline/clock.py": "it is the clock",
     "cowork/authentication.py": "a secret has an end; it is an entry point of every call",
     "messaging/repeats.py": "it takes the locks of its action, and reads the clock after them",
-    "messaging/readers.py": "what a waiting reader asks again and again, outside any action",
-    "timeline/news.py": "what sockets ask again and again, outside any action",
+    "timeline/pump.py": "it runs by itself: nobody calls it who could hand it the time",
 }
 REAL_CLOCKS = re.compile(
     r"(^|\.)(datetime\.(now|utcnow|today)|date\.today|timezone\.now|time\.time)$"
@@ -30,8 +29,8 @@ HTTP_SPEAKERS = {
     "cowork/slashes.py": "middleware",
     "timeline/policy.py": "middleware",
     "timeline/preferences.py": "middleware",
-    "messaging/visitors.py": "who opens a socket",
-    "timeline/sockets.py": "the ground of all consumers",
+    "timeline/sockets.py": "what all sockets share of the wire",
+    "messaging/visitors.py": "the headers of a socket say who opened it",
 }
 FORBIDDEN_NAMES = re.compile(
     r"(utils?|helpers?|commons?|services?|managers?|handlers?|misc|part_?\d)"

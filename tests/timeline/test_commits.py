@@ -43,15 +43,18 @@ def other_process(stream):
         stdout=subprocess.PIPE,
         text=True,
     ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        there, back = process.stdin, process.stdout
 
         def write_there() -> None:
-            process.stdin.write("from elsewhere\n")
-            process.stdin.flush()
-            assert process.stdout.readline() == "written\n"
+            there.write("from elsewhere\n")
+            there.flush()
+            assert back.readline() == "written\n"
 
         write_there()  # it has started
         yield write_there
-        process.stdin.close()
+        there.close()
 
 
 @pytest.fixture
@@ -62,7 +65,11 @@ def quiet():
 
 
 def test_a_commit_of_this_process_wakes_at_once(stream, quiet):
-    threading.Timer(0.01, lambda: (write(stream, "news"), connection.close())).start()
+    def write_soon() -> None:
+        write(stream, "news")
+        connection.close()
+
+    threading.Timer(0.01, write_soon).start()
 
     assert commits.wait(10)
 

@@ -113,6 +113,7 @@ async def test_who_may_not_see_it_is_told_by_the_code(stream, connect, door, kno
 @pytest.mark.parametrize(
     ("path", "code"),
     [("/ws/tasks/none/", 4404), ("/ws/elsewhere/", 4404), (f"/ws/tasks/{new_id()}/?token=x", 4401)],
+    ids=["no id", "nothing", "a secret in the address"],
 )
 async def test_other_addresses_are_closed(transactional_db, connect, path, code):
     async with connect(path) as client:
