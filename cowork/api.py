@@ -194,7 +194,7 @@ class Workspaces(ApiView):
         principal = principal_of(request)
         found: list[tuple[Workspace, str | None]]
         if principal.kind == "person":
-            found: list[tuple[Workspace, str | None]] = [
+            found = [
                 (person.workspace, person.role)
                 for person in credentials.roles_of_person(principal.id)
             ]

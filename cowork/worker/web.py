@@ -30,6 +30,6 @@ def run(fd: int) -> None:
     )
     signal.signal(
         signal.SIGTERM,
-        lambda _signal, _frame: reactor.callFromThread(server.stop),  # type: ignore[attr-defined]
+        lambda _signal, _frame: reactor.callFromThread(server.stop),
     )
     server.run()
