@@ -24,10 +24,11 @@ from timeline import bodies, crash, log
 from timeline.clock import Clock
 from timeline.event_types import Error
 from timeline.ids import new_id
-from timeline.refusals import Forbidden, InvalidRequest, Refusal
+from timeline.refusals import DatabaseBusy, Forbidden, InvalidRequest, Refusal
 from timeline.transactions import action
 
 SERVER_PREFIX = "cowork:"
+LOOKS = 5
 
 
 class MessageRequired(Refusal):
@@ -62,6 +63,11 @@ class DeliveryFailed(Refusal):
     retry_after = 2
 
 
+class _Moved(Exception):
+    """The bot's conversation was replaced, or the same id accepted for another one of its
+    conversations, before the locks were there. Nothing was written."""
+
+
 @dataclass(frozen=True, slots=True)
 class Draft:
     """A send as it was asked for: to a task or to a bot by its name."""
@@ -94,13 +100,23 @@ def send_agent_message(
     draft = Draft(message.strip(), task_id, bot, message_id or None, in_reply_to)
     _check_fields(draft)
     try:
-        return _admit(sender, draft, by=by, clock=clock)
-    except IntegrityError:
-        # The same id was accepted meanwhile, for another conversation of that bot: look again.
-        return _admit(sender, draft, by=by, clock=clock)
+        return _admit_with_patience(sender, draft, by=by, clock=clock)
     except DatabaseError as error:
         _tell_failure(sender, by=by, clock=clock)
         raise DeliveryFailed from error
+
+
+def _admit_with_patience(sender: Task, draft: Draft, *, by: Principal, clock: Clock) -> Sent:
+    """Admit it; again from the start when what was found moved before it was locked."""
+    for look in range(1, LOOKS + 1):
+        try:
+            return _admit(sender, draft, by=by, clock=clock)
+        except _Moved:
+            continue
+        except IntegrityError:
+            if look == LOOKS:
+                raise
+    raise DatabaseBusy
 
 
 @action
@@ -139,9 +155,13 @@ def _admit(sender: Task, draft: Draft, *, by: Principal, clock: Clock) -> Sent:
     key = repeats.Key(f"task:{sender.id}", f"bot:{recipient.bot_id}", "message", draft.message_id)
     earlier = repeats.find(key)  # two equal sends that came at once: the locks order them
     if earlier is not None:
+        if earlier.recipient_id != recipient.id:
+            raise _Moved
         return repeats.answer_locked(
             earlier, text=draft.text, in_reply_to=draft.in_reply_to, by=by, now=now
         )
+    if draft.task_id is None and not recipient.is_current:
+        raise _Moved
     if not conversations.is_usable(recipient):
         raise TaskEnded
     if not draft.text:
