@@ -66,18 +66,29 @@ def _end(
     events: Sequence[AnyReport],
     clock: Clock,
 ) -> bool:
-    if own.status == ending.status and own.fence == fence:
+    if _has_ended_so(own, ending, fence=fence):
         return boundary.may_start(own.task, now=clock.now())
     if own.task.team_id is not None:
         locks.lock_team(own.task.team_id)
     askers = frozenset(replies.askers_of(own.task))
-    turn, task, locked = reporting.lock_turn_with(own, fence=fence, more=askers)
+    try:
+        turn, task, locked = reporting.lock_turn_with(own, fence=fence, more=askers)
+    except turns.StaleTurn:
+        # Of two equal ends that come at once, both are answered.
+        ended = reporting.own_turn(own.id, by=by)
+        if not _has_ended_so(ended, ending, fence=fence):
+            raise
+        return boundary.may_start(ended.task, now=clock.now())
     now = clock.now()
     reporting.apply(events, turn=turn, task=task, by=by, now=now)
     if ending.text is not None:
         reporting.say(ending.text, own=True, turn=turn, task=task, by=by, now=now)
     close(turn, task, ending=ending, tasks_locked=locked, actor=by.actor, now=now)
     return boundary.may_start(task, now=now)
+
+
+def _has_ended_so(turn: Turn, ending: Ending, *, fence: int) -> bool:
+    return turn.status == ending.status and turn.fence == fence
 
 
 def close(
@@ -171,4 +182,6 @@ def complete(task: Task, *, outcome: str, summary: str, by: Principal, clock: Cl
     tasks.conclude(task, outcome, summary=summary, actor=by.actor, now=now)
     if task.bot_id is not None and task.team_id is not None:
         conversations.choose_current(task.bot_id, task.team_id)
+    # One that had failed may take again what has waited in it.
+    wakes.enqueue_what_waits(task, now=now)
     return task
