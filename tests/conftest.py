@@ -1,10 +1,12 @@
 """What every test may ask for, and which folder's tests need more than the checkout."""
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from timeline import commits, desk
 from timeline.clock import ManualClock
 
 TESTS = Path(__file__).parent
@@ -22,6 +24,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         mark = MARKED_FOLDERS.get(item.path.relative_to(TESTS).parts[0])
         if mark is not None:
             item.add_marker(mark)
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None) -> Iterator[None]:
+    """Nobody may hold a connection when the test database is dropped."""
+    yield
+    commits.stop()
+    desk.clear()
 
 
 @pytest.fixture

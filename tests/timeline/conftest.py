@@ -1,7 +1,7 @@
 """A workspace's streams without the tasks they tell of, and sockets to watch them."""
 
 import json
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 from uuid import UUID
@@ -11,18 +11,10 @@ from channels.routing import URLRouter
 from channels.testing import WebsocketCommunicator
 
 from tests.timeline.streams import open_stream
-from timeline import access, commits, desk
+from timeline import access
 from timeline.access import Seen
 from timeline.ids import new_id
 from timeline.routing import nowhere, websocket_urlpatterns
-
-
-@pytest.fixture(scope="session")
-def django_db_setup(django_db_setup: None) -> Iterator[None]:
-    """Nobody may hold a connection when the test database is dropped."""
-    yield
-    commits.stop()
-    desk.clear()
 
 
 @pytest.fixture
