@@ -16,7 +16,17 @@ from uuid import UUID
 
 from messaging import readers
 from timeline import desk, pump
-from timeline.bridge import Application, Message, Receive, Scope, Send, read, replay, with_length
+from timeline.bridge import (
+    Application,
+    ClientGone,
+    Message,
+    Receive,
+    Scope,
+    Send,
+    read,
+    replay,
+    with_length,
+)
 from timeline.clock import system_clock
 from timeline.pump import Watch
 
@@ -37,9 +47,12 @@ class LongPoll:
         if task_id is None:
             await self._application(scope, receive, send)
             return
-        body, is_whole = await read(receive, LARGEST)
+        try:
+            body, is_whole = await read(receive, LARGEST)
+        except ClientGone:
+            return
         receive = replay(body, receive, is_whole=is_whole)
-        asked = _asked(body) if is_whole else None
+        asked = _asked(body) if is_whole and len(body) <= LARGEST else None
         if asked is None:
             await self._application(scope, receive, send)
             return
