@@ -177,6 +177,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "TITLE": "CoWork",
     "DESCRIPTION": "A durable coordination server for AI agents.",
     "VERSION": "1",
+    "OAS_VERSION": "3.1.0",
     "SCHEMA_PATH_PREFIX": "/api/v1",
     "COMPONENT_SPLIT_REQUEST": True,
     "SERVE_INCLUDE_SCHEMA": False,
