@@ -8,8 +8,6 @@ from teams import sign_in_links
 from tests.provisioned import Lab
 from timeline.clock import system_clock
 
-from tests.provisioned import lab as lab  # noqa: PLC0414 - a fixture
-
 pytestmark = pytest.mark.django_db
 
 
