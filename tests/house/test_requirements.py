@@ -42,6 +42,7 @@ NAMED_IN_TESTS = {
     "djangorestframework-stubs": "types",
     "types-pyyaml": "types",
     "types-psutil": "types",
+    "types-jsonschema": "types",
 }
 # Named already, imported soon; when all of them are imported, this list goes.
 AWAITED = frozenset({"django-unfold", "hypothesis", "psutil", "websockets"})
