@@ -46,7 +46,7 @@ NAMED_IN_TESTS = {
 # Named already, imported soon; when all of them are imported, this list goes.
 AWAITED = frozenset({"django-unfold", "httpx", "hypothesis", "psutil", "websockets"})
 # Theirs, and imported: what comes with a package that is required.
-COMES_WITH = {"asgiref": "Django", "twisted": "daphne"}
+COMES_WITH = {"asgiref": "Django", "twisted": "daphne", "jsonschema": "drf-spectacular"}
 OURS = {*APPS, "tests", "manage"}
 
 

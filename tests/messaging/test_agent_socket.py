@@ -80,12 +80,14 @@ def lab(labs):
 def send(lab, text="hello"):
     sender = Task.objects.get(pk=lab.tasks["atlas"])
     by = credentials.authenticate_bearer(lab.keys["atlas"])
+    assert by is not None
     sending.send_agent_message(sender=sender, by=by, message=text, bot="forge", clock=system_clock)
 
 
 def take(lab):
     task = Task.objects.get(pk=lab.tasks["forge"])
     by = credentials.authenticate_bearer(lab.keys["forge"])
+    assert by is not None
     return taking.claim(task=task, by=by, clock=system_clock)
 
 

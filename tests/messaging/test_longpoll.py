@@ -4,6 +4,7 @@ import asyncio
 import json
 import threading
 import time
+from typing import Any
 
 import pytest
 
@@ -48,7 +49,7 @@ class Call:
 
     def __init__(self, view, stream, body, *, path=None, pieces=1):
         self.sent = []
-        self._incoming = asyncio.Queue()
+        self._incoming: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
         size = len(body) // pieces + 1
         for start in range(0, len(body) or 1, size):
             piece, is_last = body[start : start + size], start + size >= len(body)
@@ -241,7 +242,10 @@ async def test_a_request_that_runs_when_the_server_stops_is_finished():
     async def send(message):
         sent.append(message)
 
-    running = asyncio.create_task(Bridge(view)({"headers": []}, None, send))
+    async def receive():
+        raise AssertionError("nobody listens")
+
+    running = asyncio.create_task(Bridge(view)({"headers": []}, receive, send))
     await is_running.wait()
     running.cancel()
     await asyncio.sleep(0)
@@ -253,7 +257,7 @@ async def test_a_request_that_runs_when_the_server_stops_is_finished():
 
 
 async def test_a_body_that_comes_without_its_length_gets_one():
-    seen = {}
+    seen: dict[str, Any] = {}
     pieces = [
         {"type": "http.request", "body": b"one", "more_body": True},
         {"type": "http.request", "body": b"two", "more_body": False},
@@ -265,8 +269,11 @@ async def test_a_body_that_comes_without_its_length_gets_one():
     async def view(scope, receive, send):
         seen.update(headers=scope["headers"], message=await receive())
 
+    async def send(message):
+        raise AssertionError("nothing is answered")
+
     scope = {"headers": [(b"transfer-encoding", b"chunked"), (b"accept", b"*/*")]}
-    await Bridge(view)(scope, receive, None)
+    await Bridge(view)(scope, receive, send)
 
     assert seen["headers"] == [(b"accept", b"*/*"), (b"content-length", b"6")]
     assert seen["message"] == {"type": "http.request", "body": b"onetwo", "more_body": False}
