@@ -1,5 +1,6 @@
 """Processes are killed and servers stopped: nothing is lost, nothing is stored twice."""
 
+import functools
 import json
 import os
 import signal
@@ -44,7 +45,7 @@ def test_each_process_of_the_cluster_may_be_killed(installation: Maker) -> None:
         until(lambda: len(server.workers()) == count)
         victim = sorted(server.workers())[number]
         os.kill(victim, signal.SIGKILL)
-        until(lambda pid=victim: is_gone(pid))
+        until(functools.partial(is_gone, victim))
         words = server.promise(f"after-{number}", count=3)
         took = all_of(server, words)
         assert took < AGAIN, f"{number}: {took}"
