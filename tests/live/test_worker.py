@@ -1,6 +1,5 @@
 """Processes are killed and servers stopped: nothing is lost, nothing is stored twice."""
 
-import functools
 import json
 import os
 import signal
@@ -10,6 +9,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -45,7 +45,7 @@ def test_each_process_of_the_cluster_may_be_killed(installation: Maker) -> None:
         until(lambda: len(server.workers()) == count)
         victim = sorted(server.workers())[number]
         os.kill(victim, signal.SIGKILL)
-        until(functools.partial(is_gone, victim))
+        until(partial(is_gone, victim))
         words = server.promise(f"after-{number}", count=3)
         took = all_of(server, words)
         assert took < AGAIN, f"{number}: {took}"
