@@ -194,6 +194,18 @@ def test_a_draft_outlives_a_reload_and_belongs_to_one_recipient(
     expect(page.locator("#log > .msg", has_text="not yet")).to_have_count(1)
 
 
+def test_the_first_message_to_a_bot_leaves_no_draft(place: Harbour, visit: Visit) -> None:
+    page = visit.sign_in()
+    page.goto(f"{place.base}/bots/loom/")
+
+    page.fill("#c-main", "Is anybody there?")
+    page.click("[data-send=queue]")
+
+    expect(page.locator("#log > .msg")).to_have_count(1)
+    drafts = "Object.keys(localStorage).filter(key => key.startsWith('draft:'))"
+    assert page.evaluate(drafts) == []
+
+
 def test_what_is_refused_keeps_its_text(place: Harbour, visit: Visit) -> None:
     page = visit.sign_in()
     page.goto(place.address("warden"))
@@ -219,14 +231,17 @@ def test_everything_works_without_scripts(
     place: Harbour, visit_without_scripts: Visit, person: httpx.Client
 ) -> None:
     page = visit_without_scripts.sign_in()
-    page.click("a.bot-link:has-text('Loom')")
+    page.click("a.bot-link:has-text('Sextant')")
     expect(page.locator("#conn")).to_have_text("Not live: reload to update")
 
-    page.fill("#c-main", "Your first message.")
+    page.fill("#c-main", "A plain message.")
     page.click("[data-send=start]")
 
-    expect(page.locator("#log > .msg")).to_have_count(1)
-    expect(page.locator("#log .rcpt-label")).to_have_text("Queued")
+    mine = page.locator("#log > .msg", has_text="A plain message.")
+    expect(mine.locator(".rcpt-label")).to_have_text("Queued")
+    page.click(".collab-d > summary")
+    page.click("text=Show recent handoffs")
+    expect(page.locator("#collab-details")).to_contain_text("Latest outcome")
     page.click("text=New conversation")
     expect(page.locator("#log > .msg")).to_have_count(0)
     page.click("button:has-text('Sign out')")
