@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from timeline import commits, desk
+from timeline import commits
 from timeline.clock import ManualClock
 
 TESTS = Path(__file__).parent
@@ -26,15 +26,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(mark)
 
 
-@pytest.fixture(scope="session")
-def django_db_setup(django_db_setup: None) -> Iterator[None]:
-    """Nobody may hold a connection when the test database is dropped."""
-    yield
-    commits.stop()
-    desk.clear()
-
-
 @pytest.fixture
 def clock() -> ManualClock:
     """A clock that stands still until the test moves it."""
     return ManualClock(datetime(2026, 3, 1, 12, tzinfo=UTC))
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None) -> Iterator[None]:
+    """The test database can't be dropped while somebody is connected to it."""
+    yield
+    commits.stop()
+    from timeline import desk  # its module asks for the settings
+
+    desk.clear()

@@ -5,7 +5,8 @@ from uuid import UUID
 
 import pytest
 
-from tests.cowork.kind_of_work import Work, a_kind_of_work
+from cowork import kinds, runs
+from tests.cowork.kind_of_work import Work
 from tests.provisioned import lab, other_lab
 from timeline.clock import ManualClock
 from timeline.ids import new_id
@@ -16,7 +17,14 @@ __all__ = ["lab", "other_lab", "target", "work"]
 @pytest.fixture
 def work(clock: ManualClock, transactional_db: None) -> Iterator[Work]:
     """One kind, `test-work`, and the means to register others."""
-    yield from a_kind_of_work(clock)
+    before = dict(kinds.KINDS)
+    kinds.KINDS.clear()
+    made = Work(clock)
+    made.register()
+    yield made
+    kinds.KINDS.clear()
+    kinds.KINDS.update(before)
+    runs.forget_unreadable()
 
 
 @pytest.fixture

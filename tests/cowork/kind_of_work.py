@@ -1,6 +1,6 @@
 """Kinds of outbox work for tests: what a handler does is told by the test."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -8,7 +8,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict
 
-from cowork import kinds, outbox, runs
+from cowork import kinds, outbox
 from cowork.kinds import DONE, Answer
 from cowork.models import OutboxEntry
 from timeline.clock import ManualClock
@@ -83,15 +83,3 @@ class Work:
 
 
 WORKSPACE = new_id()
-
-
-def a_kind_of_work(clock: ManualClock) -> Iterator[Work]:
-    """One kind, `test-work`, and the means to register others; gone afterwards."""
-    before = dict(kinds.KINDS)
-    kinds.KINDS.clear()
-    made = Work(clock)
-    made.register()
-    yield made
-    kinds.KINDS.clear()
-    kinds.KINDS.update(before)
-    runs.forget_unreadable()

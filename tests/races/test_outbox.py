@@ -1,8 +1,8 @@
-"""Workers that meet at the outbox: each promise is kept once, and no wake is lost."""
+"""Drains beside each other, and beside those who owe: real threads, real commits."""
 
 import threading
 import time
-from collections.abc import Callable
+from collections import Counter
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -12,43 +12,137 @@ import pytest
 from django.db import connection, transaction
 
 from cowork import draining, outbox, runs
-from cowork.kinds import WAIT, Answer
+from cowork.kinds import DONE, WAIT, Answer
 from cowork.models import OutboxEntry, OutboxLane
-from tests.cowork.kind_of_work import WORKSPACE, Note, Work
+from tests.cowork.kind_of_work import Work
 from tests.races.together import at_once
 from timeline.clock import ManualClock
 from timeline.ids import new_id
-from timeline.models import Body
 from timeline.transactions import action
 
-ROUNDS = 20
+DRAINS = 4
 
 
-@pytest.fixture
-def workers(clock: ManualClock) -> list[Callable[[], int]]:
-    """Four that drain."""
-    return [partial(draining.drain, owner=f"test:{number}", clock=clock) for number in range(4)]
+def drains(clock: ManualClock) -> list[Any]:
+    return [
+        partial(draining.drain, owner=f"test:{number}", clock=clock) for number in range(DRAINS)
+    ]
 
 
-def test_workers_that_meet_run_each_promise_once(
-    work: Work, workers: list[Callable[[], int]]
+def test_several_drains_run_each_entry_once(work: Work, clock: ManualClock) -> None:
+    targets = [new_id() for _target in range(6)]
+    words = [f"{number}" for number in range(48)]
+    for number, word in enumerate(words):
+        work.owe(word, target=targets[number % len(targets)])
+
+    while OutboxEntry.objects.exists():
+        at_once(*drains(clock))
+
+    assert Counter(work.ran) == Counter(words)
+    for first in range(len(targets)):
+        ran = [int(word) for word in work.ran if int(word) % len(targets) == first]
+        assert ran == sorted(ran)
+    assert not OutboxLane.objects.exists()
+
+
+def test_two_drains_never_run_one_lane_at_the_same_time(work: Work, clock: ManualClock) -> None:
+    shared = new_id()
+    running: set[str] = set()
+    guard = threading.Lock()
+    overlaps: list[str] = []
+
+    def look(entry: OutboxEntry) -> None:
+        with guard:
+            if running:
+                overlaps.append(entry.payload["word"])
+            running.add(entry.payload["word"])
+        threading.Event().wait(0.01)
+        with guard:
+            running.discard(entry.payload["word"])
+
+    work.outside = look
+    for number in range(10):
+        work.owe(f"{number}", target=new_id(), lanes=[shared])
+
+    while OutboxEntry.objects.exists():
+        at_once(*drains(clock))
+
+    assert overlaps == []
+    assert sorted(map(int, work.ran)) == list(range(10))
+
+
+@pytest.mark.parametrize("_round", range(5))
+def test_a_wake_beside_a_decision_to_wait_is_not_lost(
+    work: Work, clock: ManualClock, target: UUID, _round: int
 ) -> None:
-    targets = [new_id() for _target in range(4)]
-    for number in range(20):
-        work.owe(f"{number}", target=targets[number % 4])
+    """The fact is there with the wake: either the handler sees it, or it runs again."""
+    fact = threading.Event()
+    seen: list[bool] = []
 
-    at_once(*workers)
-    at_once(*workers)  # what was held by its target's lane when everybody looked
+    def decide(_entry: OutboxEntry, _result: Any, _now: datetime) -> Answer:
+        seen.append(fact.is_set())
+        return DONE if fact.is_set() else WAIT
 
-    assert sorted(work.ran, key=int) == [str(number) for number in range(20)]
-    for lane in range(4):
-        of_target = [int(word) for word in work.ran if int(word) % 4 == lane]
-        assert of_target == sorted(of_target)
+    def tell() -> None:
+        @action
+        def wake() -> None:
+            outbox.wake(target, now=clock.now())
+            fact.set()
+
+        wake()
+
+    work.inside = decide
+    work.owe(target=target)
+    at_once(tell, *drains(clock))
+    draining.drain(owner="test:last", clock=clock)
+
+    assert seen[-1]
+    assert not OutboxEntry.objects.exists()
+
+
+@pytest.mark.parametrize("_round", range(5))
+def test_a_unique_promise_beside_a_drain_is_kept(
+    work: Work, clock: ManualClock, target: UUID, _round: int
+) -> None:
+    """Whatever was promised after a handler looked is looked at again."""
+    looked: list[int] = []
+    promised = 0
+
+    def look(_entry: OutboxEntry, _result: Any, _now: datetime) -> Answer:
+        looked.append(promised)
+        return DONE
+
+    def promise() -> None:
+        nonlocal promised
+        for _promise in range(10):
+            promised += 1
+            work.owe(target=target, unique=True)
+
+    work.inside = look
+    work.owe(target=target, unique=True)
+    at_once(promise, *drains(clock))
+    draining.drain(owner="test:last", clock=clock)
+
+    assert looked[-1] == promised
+    assert not OutboxEntry.objects.exists()
+
+
+def test_removing_beside_taking_leaves_nothing(work: Work, clock: ManualClock) -> None:
+    targets = [new_id() for _target in range(20)]
+    for one in targets:
+        work.owe(target=one)
+
+    def remove() -> None:
+        for one in targets:
+            action(outbox.remove)(one, "test-work")
+
+    at_once(remove, *drains(clock))
+
     assert not OutboxEntry.objects.exists()
     assert not OutboxLane.objects.exists()
 
 
-def test_on_a_lane_one_runs_at_a_time(work: Work, workers: list[Callable[[], int]]) -> None:
+def test_lanes_that_cross_are_held_by_one_at_a_time(work: Work, clock: ManualClock) -> None:
     here, there = new_id(), new_id()
     guard = threading.Lock()
     active: set[str] = set()
@@ -68,83 +162,12 @@ def test_on_a_lane_one_runs_at_a_time(work: Work, workers: list[Callable[[], int
         work.owe(f"back {number}", target=there, lanes=[here])
 
     while OutboxEntry.objects.exists():
-        at_once(*workers)
+        at_once(*drains(clock))
 
     assert len(work.ran) == len(set(work.ran)) == 15
 
 
-@action
-def _note_and(promise: Callable[[], Any]) -> None:
-    """A note, and in the same transaction what makes somebody look at it."""
-    Body.objects.create(
-        workspace_id=WORKSPACE,
-        text="seen",
-        sha256="",
-        byte_count=0,
-        created_at=datetime.fromisoformat("2026-03-01T12:00Z"),
-    )
-    promise()
-
-
-def test_what_is_promised_while_the_same_promise_is_kept_is_looked_at(
-    work: Work, clock: ManualClock, target: UUID
-) -> None:
-    looks: list[bool] = []
-    work.outside = lambda _entry: looks.append(Body.objects.exists())
-
-    def promise() -> None:
-        outbox.enqueue(
-            "test-work",
-            target=target,
-            workspace_id=WORKSPACE,
-            payload=Note(),
-            now=clock.now(),
-            unique=True,
-        )
-
-    for _round in range(ROUNDS):
-        Body.objects.all().delete()
-        work.owe(target=target, unique=True)
-
-        at_once(
-            lambda: draining.drain(owner="test:1", clock=clock),
-            lambda: _note_and(promise),
-            lambda: draining.drain(owner="test:2", clock=clock),
-        )
-        draining.drain(owner="test:3", clock=clock)
-
-        assert looks[-1], "the last look was before the note"
-        assert not OutboxEntry.objects.exists()
-
-
-def test_a_wake_while_a_handler_decides_to_wait_is_heard(
-    work: Work, clock: ManualClock, target: UUID
-) -> None:
-    looks: list[bool] = []
-
-    def look_and_wait(_entry: OutboxEntry, _result: Any, _now: datetime) -> Answer:
-        looks.append(Body.objects.exists())
-        return WAIT
-
-    work.inside = look_and_wait
-    work.owe(target=target)
-    for _round in range(ROUNDS):
-        Body.objects.all().delete()
-        work.wake(target)
-
-        at_once(
-            lambda: draining.drain(owner="test:1", clock=clock),
-            lambda: _note_and(lambda: outbox.wake(target, now=clock.now())),
-        )
-        draining.drain(owner="test:3", clock=clock)
-
-        assert looks[-1], "the last look was before the note"
-        assert OutboxEntry.objects.get().status == "waiting"
-
-
-def test_promises_made_at_once_have_places_of_their_own(
-    work: Work, clock: ManualClock, workers: list[Callable[[], int]]
-) -> None:
+def test_promises_made_at_once_have_places_of_their_own(work: Work) -> None:
     targets = [new_id() for _target in range(8)]
 
     def owe_five(target: UUID) -> None:
