@@ -4,6 +4,7 @@ Next on the path of a message: `teams/authority.py`.
 """
 
 import functools
+import logging
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -24,10 +25,13 @@ from timeline import bodies, crash, log
 from timeline.clock import Clock
 from timeline.event_types import Error
 from timeline.ids import new_id
-from timeline.refusals import Forbidden, InvalidRequest, Refusal
+from timeline.refusals import DatabaseBusy, Forbidden, InvalidRequest, Refusal
 from timeline.transactions import action
 
+logger = logging.getLogger(__name__)
+
 SERVER_PREFIX = "cowork:"
+TRIES = 3
 
 
 class MessageRequired(Refusal):
@@ -45,21 +49,16 @@ class MessageTooLarge(Refusal):
     shown = ("limit", "size")
 
 
-class QueueFull(Refusal):
-    """{limit} messages wait for this recipient already. Send again when some have been taken."""
-
-    code = "QUEUE_FULL"
-    status = 429
-    shown = ("limit",)
-    retry_after = 5
-
-
 class DeliveryFailed(Refusal):
     """The message was not accepted: the database failed. The same id is safe to send again."""
 
     code = "BOT_MESSAGE_DELIVERY_FAILED"
     status = 503
     retry_after = 2
+
+
+class _Moved(Exception):
+    """The conversation that a name stood for has ended before it was locked: there is another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,13 +93,24 @@ def send_agent_message(
     draft = Draft(message.strip(), task_id, bot, message_id or None, in_reply_to)
     _check_fields(draft)
     try:
-        return _admit(sender, draft, by=by, clock=clock)
-    except IntegrityError:
-        # The same id was accepted meanwhile, for another conversation of that bot: look again.
-        return _admit(sender, draft, by=by, clock=clock)
+        return _admit_in_the_end(sender, draft, by=by, clock=clock)
     except DatabaseError as error:
-        _tell_failure(sender, by=by, clock=clock)
+        try:
+            _tell_failure(sender, by=by, clock=clock)
+        except (DatabaseError, DatabaseBusy):
+            logger.warning("a failed send could not be told at its sender", exc_info=True)
         raise DeliveryFailed from error
+
+
+def _admit_in_the_end(sender: Task, draft: Draft, *, by: Principal, clock: Clock) -> Sent:
+    for _try in range(TRIES - 1):
+        try:
+            return _admit(sender, draft, by=by, clock=clock)
+        except (IntegrityError, _Moved):
+            # The same id was accepted meanwhile for another conversation of that bot, or its
+            # conversation has ended meanwhile: look again.
+            continue
+    return _admit(sender, draft, by=by, clock=clock, is_last=True)
 
 
 @action
@@ -113,17 +123,27 @@ def _tell_failure(sender: Task, *, by: Principal, clock: Clock) -> None:
 
 
 def _check_fields(draft: Draft) -> None:
-    size = len(draft.text.encode())
-    if size > settings.COWORK_MESSAGE_MAX_BYTES:
-        raise MessageTooLarge(size=size, limit=settings.COWORK_MESSAGE_MAX_BYTES)
+    check_message(draft.text, draft.message_id)
     if draft.task_id is None and not draft.bot:
         raise authority.TaskIdRequired(reason="Name the recipient: task_id or bot.")
-    if draft.message_id and draft.message_id.startswith(SERVER_PREFIX):
+
+
+def check_message(text: str, message_id: str | None) -> None:
+    """What can be said of a message without a look at the rows.
+
+    Raises MessageTooLarge, InvalidRequest for an id of the server's own.
+    """
+    size = len(text.encode())
+    if size > settings.COWORK_MESSAGE_MAX_BYTES:
+        raise MessageTooLarge(size=size, limit=settings.COWORK_MESSAGE_MAX_BYTES)
+    if message_id and message_id.startswith(SERVER_PREFIX):
         raise InvalidRequest(reason=f"message_id: {SERVER_PREFIX} is the server's own.")
 
 
 @action
-def _admit(sender: Task, draft: Draft, *, by: Principal, clock: Clock) -> Sent:
+def _admit(
+    sender: Task, draft: Draft, *, by: Principal, clock: Clock, is_last: bool = False
+) -> Sent:
     require(by, May.ACT_AS_AGENT)
     authority.require_cover(by, sender)
     earlier = repeats.find(repeats.agent_key(sender, draft.task_id, draft.bot, draft.message_id))
@@ -143,13 +163,11 @@ def _admit(sender: Task, draft: Draft, *, by: Principal, clock: Clock) -> Sent:
             earlier, text=draft.text, in_reply_to=draft.in_reply_to, by=by, now=now
         )
     if not conversations.is_usable(recipient):
-        raise TaskEnded
+        raise TaskEnded if draft.task_id or is_last else _Moved
     if not draft.text:
         raise MessageRequired
     correlation = replies.correlate(sender, recipient, draft.in_reply_to)
-    waiting = boundary.queue_length(recipient)
-    if waiting >= settings.COWORK_QUEUE_MAX:
-        raise QueueFull(limit=settings.COWORK_QUEUE_MAX)
+    waiting = boundary.room_in(recipient)
     running = running_turn(sender)
     origin = loops.origin_of(sender, running)
     receipt = receipts.queue(
