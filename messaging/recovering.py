@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.conf import settings
-from django.db.models import Min
+from django.db.models import Exists, Min, OuterRef, Q
 
 from cowork import locks
 from cowork.models import Slot, Task, Turn
@@ -114,16 +114,12 @@ def _lose(turn_id: UUID, *, clock: Clock) -> bool:
 
 
 def wake_what_waits(*, clock: Clock) -> int:
-    """Promise a wake to every task that has something waiting and no promise; how many."""
-    waiting = Task.objects.filter(inbox__status=Receipt.Status.QUEUED, inbox__wakes=True)
-    scheduled = Task.objects.filter(resumes_at__isnull=False)
+    """Promise a wake to every task that something starts and nothing was promised to; how many."""
+    wakers = Receipt.objects.queued().filter(recipient=OuterRef("pk"), wakes=True)
     idle = Task.objects.exclude(status=Task.Status.RUNNING).filter(archived_at__isnull=True)
-    ids = (waiting | scheduled).distinct() & idle.distinct()
-    found = [
-        task_id
-        for task_id in ids.order_by("pk").values_list("pk", flat=True)
-        if not wakes.is_promised(task_id)
-    ]
+    rows = wakes.unpromised(idle.filter(Exists(wakers) | Q(resumes_at__isnull=False)))
+    now = clock.now()
+    found = [task.id for task in rows.order_by("pk") if boundary.due_at(task, now=now) is not None]
     return _each(found, lambda task_id: _wake(task_id, clock=clock))
 
 
@@ -140,14 +136,7 @@ def _wake(task_id: UUID, *, clock: Clock) -> bool:
 
 def answer_what_is_owed(*, clock: Clock) -> int:
     """Send the automatic replies that a death kept from being sent (SPEC §7.5); how many tasks."""
-    owing = Receipt.objects.filter(
-        status=Receipt.Status.DELIVERED,
-        is_handoff=True,
-        reply_status=Receipt.ReplyStatus.PENDING,
-    )
-    ids = owing.exclude(answers__isnull=False).exclude(recipient__status=Task.Status.RUNNING)
-    found = list(ids.order_by().values_list("recipient_id", flat=True).distinct())
-    return _each(found, lambda task_id: _answer(task_id, clock=clock))
+    return _each(replies.tasks_that_owe(), lambda task_id: _answer(task_id, clock=clock))
 
 
 @action
@@ -168,11 +157,14 @@ def _answer(task_id: UUID, *, clock: Clock) -> bool:
 
 
 def _each(ids: Iterable[UUID], step: Callable[[UUID], bool]) -> int:
-    """Take one step for each id; one that is refused waits for the next sweep, the rest go on."""
+    """Take one step for each id; one that fails waits for the next sweep, the rest go on."""
     count = 0
     for row_id in ids:
         try:
             count += step(row_id)
         except Refusal as refusal:
             logger.warning("recovery has left %s for the next sweep", row_id, exc_info=refusal)
+        except Exception:
+            # A bug that one row meets must not keep the others from being taken up.
+            logger.exception("recovery has failed for %s", row_id)
     return count

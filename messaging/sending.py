@@ -4,6 +4,7 @@ Next on the path of a message: `teams/authority.py`.
 """
 
 import functools
+import logging
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -27,8 +28,10 @@ from timeline.ids import new_id
 from timeline.refusals import DatabaseBusy, Forbidden, InvalidRequest, Refusal
 from timeline.transactions import action
 
+logger = logging.getLogger(__name__)
+
 SERVER_PREFIX = "cowork:"
-LOOKS = 5
+TRIES = 3
 
 
 class MessageRequired(Refusal):
@@ -46,15 +49,6 @@ class MessageTooLarge(Refusal):
     shown = ("limit", "size")
 
 
-class QueueFull(Refusal):
-    """{limit} messages wait for this recipient already. Send again when some have been taken."""
-
-    code = "QUEUE_FULL"
-    status = 429
-    shown = ("limit",)
-    retry_after = 5
-
-
 class DeliveryFailed(Refusal):
     """The message was not accepted: the database failed. The same id is safe to send again."""
 
@@ -64,8 +58,7 @@ class DeliveryFailed(Refusal):
 
 
 class _Moved(Exception):
-    """The bot's conversation was replaced, or the same id accepted for another one of its
-    conversations, before the locks were there. Nothing was written."""
+    """The conversation that a name stood for was replaced before it was locked, or had ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,23 +93,24 @@ def send_agent_message(
     draft = Draft(message.strip(), task_id, bot, message_id or None, in_reply_to)
     _check_fields(draft)
     try:
-        return _admit_with_patience(sender, draft, by=by, clock=clock)
+        return _admit_in_the_end(sender, draft, by=by, clock=clock)
     except DatabaseError as error:
-        _tell_failure(sender, by=by, clock=clock)
+        try:
+            _tell_failure(sender, by=by, clock=clock)
+        except (DatabaseError, DatabaseBusy):
+            logger.warning("a failed send could not be told at its sender", exc_info=True)
         raise DeliveryFailed from error
 
 
-def _admit_with_patience(sender: Task, draft: Draft, *, by: Principal, clock: Clock) -> Sent:
-    """Admit it; again from the start when what was found moved before it was locked."""
-    for look in range(1, LOOKS + 1):
+def _admit_in_the_end(sender: Task, draft: Draft, *, by: Principal, clock: Clock) -> Sent:
+    for _try in range(TRIES - 1):
         try:
             return _admit(sender, draft, by=by, clock=clock)
-        except _Moved:
+        except (IntegrityError, _Moved):
+            # The same id was accepted meanwhile for another conversation of that bot, or its
+            # conversation has ended meanwhile: look again.
             continue
-        except IntegrityError:
-            if look == LOOKS:
-                raise
-    raise DatabaseBusy
+    return _admit(sender, draft, by=by, clock=clock, is_last=True)
 
 
 @action
@@ -129,17 +123,27 @@ def _tell_failure(sender: Task, *, by: Principal, clock: Clock) -> None:
 
 
 def _check_fields(draft: Draft) -> None:
-    size = len(draft.text.encode())
-    if size > settings.COWORK_MESSAGE_MAX_BYTES:
-        raise MessageTooLarge(size=size, limit=settings.COWORK_MESSAGE_MAX_BYTES)
+    check_message(draft.text, draft.message_id)
     if draft.task_id is None and not draft.bot:
         raise authority.TaskIdRequired(reason="Name the recipient: task_id or bot.")
-    if draft.message_id and draft.message_id.startswith(SERVER_PREFIX):
+
+
+def check_message(text: str, message_id: str | None) -> None:
+    """What can be said of a message without a look at the rows.
+
+    Raises MessageTooLarge, InvalidRequest for an id of the server's own.
+    """
+    size = len(text.encode())
+    if size > settings.COWORK_MESSAGE_MAX_BYTES:
+        raise MessageTooLarge(size=size, limit=settings.COWORK_MESSAGE_MAX_BYTES)
+    if message_id and message_id.startswith(SERVER_PREFIX):
         raise InvalidRequest(reason=f"message_id: {SERVER_PREFIX} is the server's own.")
 
 
 @action
-def _admit(sender: Task, draft: Draft, *, by: Principal, clock: Clock) -> Sent:
+def _admit(
+    sender: Task, draft: Draft, *, by: Principal, clock: Clock, is_last: bool = False
+) -> Sent:
     require(by, May.ACT_AS_AGENT)
     authority.require_cover(by, sender)
     earlier = repeats.find(repeats.agent_key(sender, draft.task_id, draft.bot, draft.message_id))
@@ -156,20 +160,18 @@ def _admit(sender: Task, draft: Draft, *, by: Principal, clock: Clock) -> Sent:
     earlier = repeats.find(key)  # two equal sends that came at once: the locks order them
     if earlier is not None:
         if earlier.recipient_id != recipient.id:
-            raise _Moved
+            raise DatabaseBusy if is_last else _Moved  # it is another row that has to be locked
         return repeats.answer_locked(
             earlier, text=draft.text, in_reply_to=draft.in_reply_to, by=by, now=now
         )
-    if draft.task_id is None and not recipient.is_current:
+    if draft.task_id is None and not (recipient.is_current or is_last):
         raise _Moved
     if not conversations.is_usable(recipient):
-        raise TaskEnded
+        raise TaskEnded if draft.task_id or is_last else _Moved
     if not draft.text:
         raise MessageRequired
     correlation = replies.correlate(sender, recipient, draft.in_reply_to)
-    waiting = boundary.queue_length(recipient)
-    if waiting >= settings.COWORK_QUEUE_MAX:
-        raise QueueFull(limit=settings.COWORK_QUEUE_MAX)
+    waiting = boundary.room_in(recipient)
     running = running_turn(sender)
     origin = loops.origin_of(sender, running)
     receipt = receipts.queue(

@@ -9,7 +9,7 @@ from datetime import timedelta
 
 from django.db import transaction
 
-from cowork import conversations, locks
+from cowork import locks
 from cowork.models import Task, Turn
 from cowork.tasks import TaskEnded, TurnRunning
 from messaging import authority, boundary, wakes
@@ -48,8 +48,8 @@ def claim(
     authority.require_cover(by, task)
     if task.team_id is not None:
         locks.lock_team(task.team_id)
-    if task.bot_id is not None and not conversations.is_usable(task):
-        locks.lock_bot(task.bot_id)  # a turn makes it usable again
+    if task.bot_id is not None and task.status == Task.Status.FAILED:
+        locks.lock_bot(task.bot_id)  # a turn may make it the current conversation again
     task = locks.lock_task(task.id)
     known = _known_turn(task, by, claim_id)
     if known is not None:

@@ -12,7 +12,7 @@ from django.db.models import Model
 from django.utils.crypto import get_random_string
 
 from cowork import credentials, issuing, opening
-from cowork.models import Task, Turn
+from cowork.models import Credential, Task, Turn
 from messaging import (
     finishing,
     following_up,
@@ -253,7 +253,7 @@ class Build:
             if key.claimer == turn.claimer:
                 return key
         _, _, credential_id = turn.claimer.partition(":")
-        found = credentials.Credential.objects.select_related("workspace", "bot", "task__bot")
+        found = Credential.objects.select_related("workspace", "bot", "task__bot")
         return credentials.principal_of(found.get(pk=credential_id))
 
     # States
