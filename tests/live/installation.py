@@ -10,8 +10,10 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
+import uuid
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 30.0
@@ -24,6 +26,25 @@ def until(question: Callable[[], object], seconds: float = PATIENCE, what: str =
         assert time.monotonic() - began < seconds, f"{what} did not come within {seconds} s"
         time.sleep(0.01)
     return time.monotonic() - began
+
+
+@contextlib.contextmanager
+def a_database() -> Iterator[dict[str, str]]:
+    """The settings for an empty database beside the one of the tests, or for SQLite in the data
+    folder."""
+    given = os.environ.get("COWORK_DATABASE_URL")
+    if not given:
+        yield {}
+        return
+    import psycopg
+    from psycopg import sql
+
+    name = sql.Identifier(f"cowork_live_{uuid.uuid4().hex[:12]}")
+    with psycopg.connect(given, autocommit=True) as connection:
+        connection.execute(sql.SQL("CREATE DATABASE {}").format(name))
+        path = f"/{name.as_string(connection).strip(chr(34))}"
+        yield {"COWORK_DATABASE_URL": urlunsplit(urlsplit(given)._replace(path=path))}
+        connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(name))
 
 
 class Installation:
