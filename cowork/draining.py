@@ -24,7 +24,6 @@ logger = logging.getLogger(__name__)
 
 # What is around a run from its take to its end: renews its lease, sees to its limit.
 Watch = Callable[[OutboxEntry], AbstractContextManager[object]]
-TAKES = 5
 BUSY_DELAY = timedelta(seconds=1)
 POISON = "every process that ran it died"
 
@@ -35,19 +34,26 @@ class HandlerTooSlow(Exception):
 
 def drain_one(*, owner: str, clock: Clock, watch: Watch = nullcontext) -> bool:
     """Take one entry that is due, run it and complete it; False when none is due."""
-    entry = _take_next(owner=owner, clock=clock)
-    if entry is None:
-        return False
-    if runs.is_poison(entry):
-        _give_up(entry, clock=clock)
-        return True
-    try:
-        with watch(entry):
-            _run(entry, clock=clock)
-    except runs.Overtaken:
-        # Removed, or taken over: what replaced this run does what is needed.
-        logger.info("overtaken: %s", entry, extra={"outbox_kind": entry.kind})
-    return True
+    return bool(drain_some(owner=owner, clock=clock, watch=watch, most=1))
+
+
+def drain_some(
+    *,
+    owner: str,
+    clock: Clock,
+    watch: Watch = nullcontext,
+    most: int = runs.WINDOW,
+    is_over: Callable[[], bool] = lambda: False,
+) -> int:
+    """The same for as many as one look finds, each of another target; how many runs that were."""
+    count = 0
+    for entry in runs.takeable(clock.now()):
+        if _take_or_pass(entry, owner=owner, clock=clock):
+            _run_to_the_end(entry, clock=clock, watch=watch)
+            count += 1
+        if count >= most or is_over():
+            break
+    return count
 
 
 def next_due(clock: Clock, *, after: datetime | None = None) -> datetime | None:
@@ -58,8 +64,8 @@ def next_due(clock: Clock, *, after: datetime | None = None) -> datetime | None:
 def drain(*, owner: str, clock: Clock, watch: Watch = nullcontext) -> int:
     """Run all that is due; how many runs that took."""
     count = 0
-    while drain_one(owner=owner, clock=clock, watch=watch):
-        count += 1
+    while ran := drain_some(owner=owner, clock=clock, watch=watch):
+        count += ran
     return count
 
 
@@ -87,18 +93,29 @@ def fail(entry: OutboxEntry, error: str, *, clock: Clock) -> None:
         _fail(entry, error, clock=clock, tell=False)
 
 
-def _take_next(*, owner: str, clock: Clock) -> OutboxEntry | None:
-    for _try in range(TAKES):
-        try:
-            return _take(owner=owner, clock=clock)
-        except runs.LaneTaken:
-            continue
-    return None
+def _take_or_pass(entry: OutboxEntry, *, owner: str, clock: Clock) -> bool:
+    """Take an entry; False when another drain has."""
+    try:
+        return _take(entry, owner=owner, clock=clock)
+    except runs.LaneTaken:
+        return False
+
+
+def _run_to_the_end(entry: OutboxEntry, *, clock: Clock, watch: Watch) -> None:
+    try:
+        if runs.is_poison(entry):
+            _give_up(entry, clock=clock)
+            return
+        with watch(entry):
+            _run(entry, clock=clock)
+    except runs.Overtaken:
+        # Removed, or taken over: what replaced this run does what is needed.
+        logger.info("overtaken: %s", entry, extra={"outbox_kind": entry.kind})
 
 
 @action
-def _take(*, owner: str, clock: Clock) -> OutboxEntry | None:
-    return runs.take(owner=owner, now=clock.now())
+def _take(entry: OutboxEntry, *, owner: str, clock: Clock) -> bool:
+    return runs.take(entry, owner=owner, now=clock.now())
 
 
 def _run(entry: OutboxEntry, *, clock: Clock) -> None:
@@ -143,11 +160,11 @@ def _fail(entry: OutboxEntry, error: str, *, clock: Clock, tell: bool) -> None:
 
 
 def _give_up(entry: OutboxEntry, *, clock: Clock) -> None:
-    """Park an entry as poison."""
+    """Park an entry as poison. Raises Overtaken."""
     try:
         _poison(entry, clock=clock, tell=True)
     except runs.Overtaken:
-        logger.info("overtaken: %s", entry)
+        raise
     except Exception:
         logger.exception("nobody could be told of %s", entry, extra={"outbox_kind": entry.kind})
         _poison(entry, clock=clock, tell=False)

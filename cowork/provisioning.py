@@ -69,9 +69,7 @@ def _workspace(plan: WorkspacePlan, hashes: Hashes, *, now: datetime) -> dict[st
         "bots": {row.handle: str(among[row.handle].id) for row in plan.bots},
         "teams": {row.name: str(teams[row.name].id) for row in plan.teams},
         "conversations": _conversations(plan.conversations, among, teams, now=now),
-        "credentials": {
-            row.label: _credential(workspace, row, among, now=now) for row in plan.credentials
-        },
+        "credentials": _credentials(workspace, plan.credentials, among, now=now),
     }
     audit.record(
         "workspace.provision",
@@ -88,13 +86,17 @@ def _workspace(plan: WorkspacePlan, hashes: Hashes, *, now: datetime) -> dict[st
 def _people(
     workspace: Workspace, plans: list[PersonPlan], hashes: Hashes, *, now: datetime
 ) -> None:
-    users = get_user_model().objects
+    names = [plan.username for plan in plans]
+    users = {row.username: row for row in get_user_model().objects.filter(username__in=names)}
+    present = set(workspace.people.values_list("user__username", flat=True))
     for plan in plans:
-        user = users.filter(username=plan.username).first() or people.make_user(
+        if plan.username in present:
+            continue
+        user = users.get(plan.username) or people.make_user(
             plan.username, password_hash=hashes.get(plan.username), now=now
         )
-        if not workspace.people.filter(user=user).exists():
-            people.make(workspace, user, role=plan.role, now=now)
+        people.make(workspace, user, role=plan.role, now=now)
+        present.add(plan.username)
 
 
 def _runtimes(
@@ -188,23 +190,31 @@ def _conversation(plan: ConversationPlan, bot: Bot, team: Team | None, *, now: d
     return str(task.id)
 
 
-def _credential(
-    workspace: Workspace, plan: CredentialPlan, among: Mapping[str, Bot], *, now: datetime
-) -> str | None:
-    """The secret of a new credential; null for one that exists, as nobody can read it again."""
+def _credentials(
+    workspace: Workspace,
+    plans: list[CredentialPlan],
+    among: Mapping[str, Bot],
+    *,
+    now: datetime,
+) -> dict[str, str | None]:
+    """Labels and secrets of new credentials; null for those that exist, as nobody can read them."""
     live = Credential.objects.filter(workspace=workspace, revoked_at__isnull=True)
-    if live.filter(label=plan.label).exists():
-        return None
-    if (plan.kind == "bot") != (plan.bot is not None):
-        raise InvalidRequest(reason=f"credentials: {plan.label}: a bot is named for kind bot only.")
-    _, secret = credentials.make(
-        workspace=workspace,
-        kind=plan.kind,
-        label=plan.label,
-        bot=_named(among, plan.bot, "bot") if plan.bot is not None else None,
-        now=now,
-    )
-    return secret
+    secrets: dict[str, str | None] = dict.fromkeys(live.values_list("label", flat=True))
+    for plan in plans:
+        if plan.label in secrets:
+            continue
+        if (plan.kind == "bot") != (plan.bot is not None):
+            raise InvalidRequest(
+                reason=f"{plan.label}: a bot is named for kind bot, and only there."
+            )
+        _, secrets[plan.label] = credentials.make(
+            workspace=workspace,
+            kind=plan.kind,
+            label=plan.label,
+            bot=_named(among, plan.bot, "bot") if plan.bot is not None else None,
+            now=now,
+        )
+    return {plan.label: secrets[plan.label] for plan in plans}
 
 
 def _named(rows: Mapping[str, Row], name: str, kind: str) -> Row:

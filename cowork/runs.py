@@ -6,7 +6,7 @@ was overtaken commits nothing (SPEC §8.5). Rules only; `cowork/draining.py` ope
 
 import copy
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 State = OutboxEntry.State
 AT_REST = (State.DUE, State.RETRY, State.WAITING)
-WINDOW = 8  # how many entries are looked at in one go
+WINDOW = 16  # how many entries are read with one look
 SHORTEST_WAIT = timedelta(milliseconds=100)  # a handler that waits until now must not spin
 HISTORY_LENGTH = 50
 ERROR_LENGTH = 2000
@@ -39,24 +39,54 @@ class Overtaken(Exception):
 
 
 class LaneTaken(Exception):
-    """Another entry took a lane in the same moment: this take commits nothing."""
+    """Another entry has taken a lane meanwhile: this take commits nothing."""
 
 
-def take(*, owner: str, now: datetime) -> OutboxEntry | None:
-    """Take the oldest entry that may run: of its target the first, and all its lanes free.
+def takeable(now: datetime) -> Iterator[OutboxEntry]:
+    """What may run now: the oldest of each target, all its lanes free; the oldest first.
 
-    Raises LaneTaken when another drain was faster.
+    A look without a transaction, so that looking in vain holds nobody up.
     """
-    require_transaction()
     passed: set[UUID] = set()
     while found := list(_takeable(now).exclude(target__in=passed)[:WINDOW]):
         for entry in found:
             if entry.target in passed or not _is_readable(entry):
                 continue
-            if _are_lanes_free(entry) and _take(entry, owner=owner, now=now):
-                return entry
             passed.add(entry.target)
-    return None
+            if _are_lanes_free(entry):
+                yield entry
+
+
+def take(entry: OutboxEntry, *, owner: str, now: datetime) -> bool:
+    """Take an entry, unless somebody else has. Raises LaneTaken."""
+    require_transaction()
+    has_its_lanes = entry.status in (State.RETRY, State.RUNNING)
+    has_crashed = entry.status == State.RUNNING
+    changes: dict[str, Any] = {
+        "owner": owner,
+        "fence": entry.fence + 1,
+        "crashes": entry.crashes + int(has_crashed),
+        "lease_expires_at": now + settings.COWORK_OUTBOX_LEASE,
+        "updated_at": now,
+        **_told(entry, "crashed", "its process died or was too slow", now=now, when=has_crashed),
+    }
+    if not has_crashed:
+        # From now on a time means: once more after this run.
+        changes |= {"not_before": None, "is_woken": False}
+    unchanged = OutboxEntry.objects.filter(pk=entry.pk, status=entry.status, fence=entry.fence)
+    if has_crashed:
+        unchanged = unchanged.filter(lease_expires_at__lte=now)
+    if not unchanged.update(status=State.RUNNING, **changes):
+        return False
+    if not has_its_lanes:
+        lanes = [OutboxLane(lane=UUID(lane), entry=entry) for lane in entry.lanes]
+        try:
+            OutboxLane.objects.bulk_create(lanes)
+        except IntegrityError as error:
+            raise LaneTaken from error
+    for name, value in {"status": State.RUNNING, **changes}.items():
+        setattr(entry, name, value)
+    return True
 
 
 def next_due(*, after: datetime) -> datetime | None:
@@ -228,36 +258,6 @@ def _are_lanes_free(entry: OutboxEntry) -> bool:
         return True
     held = OutboxLane.objects.filter(lane__in=entry.lanes)
     return not held.exclude(entry=entry).exists()
-
-
-def _take(entry: OutboxEntry, *, owner: str, now: datetime) -> bool:
-    """Take this entry, unless somebody else has. Raises LaneTaken."""
-    has_its_lanes = entry.status in (State.RETRY, State.RUNNING)
-    has_crashed = entry.status == State.RUNNING
-    changes: dict[str, Any] = {
-        "owner": owner,
-        "fence": entry.fence + 1,
-        "crashes": entry.crashes + int(has_crashed),
-        "lease_expires_at": now + settings.COWORK_OUTBOX_LEASE,
-        "updated_at": now,
-        **_told(entry, "crashed", "its process died or was too slow", now=now, when=has_crashed),
-    }
-    if not has_crashed:
-        # From now on a time means: once more after this run.
-        changes |= {"not_before": None, "is_woken": False}
-    mine = OutboxEntry.objects.filter(pk=entry.pk, status=entry.status, fence=entry.fence)
-    if not mine.update(status=State.RUNNING, **changes):
-        return False
-    for name, value in {"status": State.RUNNING, **changes}.items():
-        setattr(entry, name, value)
-    if not has_its_lanes:
-        try:
-            OutboxLane.objects.bulk_create(
-                OutboxLane(lane=UUID(lane), entry=entry) for lane in entry.lanes
-            )
-        except IntegrityError as error:
-            raise LaneTaken from error
-    return True
 
 
 def _mine(entry: OutboxEntry) -> QuerySet[OutboxEntry]:

@@ -85,6 +85,7 @@ X_FRAME_OPTIONS = "DENY"
 # The applications, from the top floor down
 
 INSTALLED_APPS = [
+    "rest_framework_api_key",  # before ours, which take its own key out of the admin
     "messaging",
     "cowork",
     "teams",
@@ -102,7 +103,6 @@ INSTALLED_APPS = [
     "django_q",
     "django_htmx",
     "rest_framework",
-    "rest_framework_api_key",
     "drf_spectacular",
     "drf_spectacular_sidecar",
 ]
@@ -177,6 +177,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "TITLE": "CoWork",
     "DESCRIPTION": "A durable coordination server for AI agents.",
     "VERSION": "1",
+    "OAS_VERSION": "3.1.0",
     "SCHEMA_PATH_PREFIX": "/api/v1",
     "COMPONENT_SPLIT_REQUEST": True,
     "SERVE_INCLUDE_SCHEMA": False,

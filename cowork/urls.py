@@ -84,6 +84,11 @@ urlpatterns: list[URLPattern | URLResolver] = [
         import_string("drf_spectacular.views.SpectacularSwaggerView").as_view(url="/api/v1/schema"),
     ),
     path("sign-in/", import_string("cowork.views.SignIn").as_view(), name="sign-in"),
+    path(
+        "sign-in/link/<str:token>/",
+        import_string("cowork.views.SignInByLink").as_view(),
+        name="sign-in-link",
+    ),
     path("sign-out/", import_string("cowork.views.SignOut").as_view(), name="sign-out"),
     path("", include("messaging.urls")),
 ]

@@ -14,6 +14,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 
 from cowork import attempts, credentials
+from teams import entering, sign_in_links
 from timeline.clock import system_clock
 
 
@@ -55,6 +56,32 @@ class SignIn(View):
             "next": request.POST.get("next", ""),
             "keep": "keep" in request.POST,
         }
+        return render(request, "cowork/sign_in.html", context, status=status)
+
+
+@method_decorator(never_cache, name="dispatch")
+class SignInByLink(View):
+    """GET shows one button and uses nothing up; POST signs in, once (SPEC §16.1)."""
+
+    def get(self, request: HttpRequest, token: str) -> HttpResponse:
+        try:
+            sign_in_links.user_of(token, now=system_clock.now())
+        except sign_in_links.LinkUsedUp as refusal:
+            return self._refused(request, refusal)
+        return self._show(request, {"token": token}, status=200)
+
+    def post(self, request: HttpRequest, token: str) -> HttpResponse:
+        try:
+            user = entering.enter(token, clock=system_clock)
+        except sign_in_links.LinkUsedUp as refusal:
+            return self._refused(request, refusal)
+        login(request, user)
+        return redirect("/")
+
+    def _refused(self, request: HttpRequest, refusal: sign_in_links.LinkUsedUp) -> HttpResponse:
+        return self._show(request, {"error": refusal.detail}, status=refusal.status)
+
+    def _show(self, request: HttpRequest, context: dict[str, Any], *, status: int) -> HttpResponse:
         return render(request, "cowork/sign_in.html", context, status=status)
 
 

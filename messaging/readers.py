@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
 from django.db.models import DateTimeField, OuterRef, QuerySet, Subquery
@@ -12,17 +11,18 @@ from cowork.models import Task
 from messaging import authority, boundary
 from messaging.models import Receipt
 from teams.permissions import Principal
-from timeline.models import Stream
+from timeline import log
 
 MARGIN = 0.005  # seconds after a due time, so that a look never comes just before it
 
 
 @dataclass(frozen=True, slots=True)
 class Stands:
-    """The newest number of a task's stream, and in how many seconds a claim may find more."""
+    """The newest number of a task's stream, and whether and when a claim may be answered."""
 
     seq: int
-    due_in: float | None
+    is_worth_a_claim: bool
+    due_in: float | None  # in how many seconds it may be, if not now
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,28 +34,24 @@ class Waiting:
 
 
 def stands(task_id: UUID, *, now: datetime) -> Stands:
-    """Where a task stands; an unknown one has no events and nothing that comes due."""
-    stream = Stream.objects.filter(key=OuterRef("pk")).values("last_seq")
-    row = (
-        _with_due(Task.objects.filter(pk=task_id), now=now)
-        .annotate(seq=Subquery(stream))
-        .values_list("seq", "resumes_at", "due_at")
-        .first()
-    )
-    if row is None:
-        return Stands(seq=0, due_in=None)
-    return Stands(seq=row[0] or 0, due_in=_first_of(row[1:], now=now))
+    """Where a task stands. A claim is worth it when there is input, or it would be refused."""
+    # The stream first: what comes in between the two looks is news once more.
+    seq = log.last_seq(task_id)
+    task = Task.objects.filter(pk=task_id).first()
+    if task is None or task.is_archived or task.status == Task.Status.RUNNING:
+        return Stands(seq=seq, is_worth_a_claim=True, due_in=None)
+    due_at = boundary.due_at(task, now=now)
+    due_in = (due_at - now).total_seconds() if due_at is not None else None
+    if due_in is None or due_in <= 0:
+        return Stands(seq=seq, is_worth_a_claim=due_in is not None, due_in=None)
+    return Stands(seq=seq, is_worth_a_claim=False, due_in=due_in + MARGIN)
 
 
 def waiting_for(agent: Principal, *, now: datetime) -> Waiting:
     """The tasks of an agent that have input to claim."""
     claimable = boundary.claimable_tasks(agent, now=now)
     turns = Task.objects.filter(pk__in=claimable).values_list("pk", "last_turn")
-    own = _with_due(authority.own_tasks(agent), now=now).values_list("resumes_at", "due_at")
-    return Waiting(
-        turns=dict(turns),
-        due_in=_first_of((at for row in own for at in row), now=now),
-    )
+    return Waiting(turns=dict(turns), due_in=_due_in(authority.own_tasks(agent), now=now))
 
 
 def own_of(agent: Principal, tasks: Iterable[UUID]) -> set[UUID]:
@@ -63,13 +59,10 @@ def own_of(agent: Principal, tasks: Iterable[UUID]) -> set[UUID]:
     return set(authority.own_tasks(agent).filter(pk__in=tasks).values_list("pk", flat=True))
 
 
-def _with_due(tasks: "QuerySet[Task]", *, now: datetime) -> "QuerySet[Any]":
+def _due_in(tasks: "QuerySet[Task]", *, now: datetime) -> float | None:
+    """In how many seconds something of the tasks comes due that is not due yet."""
     queued = Receipt.objects.queued().filter(recipient=OuterRef("pk"), due_at__gt=now)
     first = queued.order_by("due_at").values("due_at")[:1]
-    return tasks.annotate(due_at=Subquery(first, output_field=DateTimeField()))
-
-
-def _first_of(times: Iterable[datetime | None], *, now: datetime) -> float | None:
-    """In how many seconds the first of the times comes that are not over."""
-    ahead = [(at - now).total_seconds() for at in times if at is not None and at > now]
+    rows = tasks.values_list("resumes_at", Subquery(first, output_field=DateTimeField()))
+    ahead = [(at - now).total_seconds() for row in rows for at in row if at and at > now]
     return min(ahead) + MARGIN if ahead else None

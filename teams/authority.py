@@ -6,10 +6,9 @@ The caller holds the team's row lock. Next stop: cowork/conversations.
 
 from uuid import UUID
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from teams import handles
-from teams.members import is_member
 from teams.models import Bot, Member, Team
 from timeline.refusals import Refusal
 
@@ -49,7 +48,7 @@ def require_team(bot: Bot, team: Team | None) -> Team:
     present = _standing(team, bot.workspace_id)
     if present is None:
         raise BotTeamUnavailable
-    if not _is_there(bot) or not is_member(present, bot):
+    if bot.pk not in _taking_part(present, bot):
         raise BotMembershipRevoked(bot=bot.display_name)
     return present
 
@@ -91,11 +90,10 @@ def may_exchange(team: Team | None, *bots: Bot) -> str | None:
     present = _standing(team, *(bot.workspace_id for bot in bots))
     if present is None:
         return "The team is unavailable."
+    taking_part = _taking_part(present, *bots)
     for bot in bots:
-        if not _is_there(bot):
-            return f"{bot.display_name} is deactivated."
-        if not is_member(present, bot):
-            return f"{bot.display_name} is no longer a member of the team."
+        if bot.pk not in taking_part:
+            return f"{bot.display_name} is no active member of the team any more."
     return None
 
 
@@ -109,16 +107,21 @@ def _standing(team: Team | None, *workspace_ids: UUID) -> Team | None:
     return present
 
 
-def _is_there(bot: Bot) -> bool:
-    return Bot.objects.active().filter(pk=bot.pk).exists()
+def _members(team: Team) -> QuerySet[Bot]:
+    """The active bots of a team, its lead among them; a bot may be named twice."""
+    joined = Q(memberships__team=team, memberships__status=Member.Status.ACTIVE)
+    bots = Bot.objects.active().filter(workspace_id=team.workspace_id)
+    return bots.filter(joined | Q(pk=team.lead_id))
+
+
+def _taking_part(team: Team, *bots: Bot) -> set[UUID]:
+    """Which of the bots are active members."""
+    found = _members(team).filter(pk__in=[bot.pk for bot in bots])
+    return set(found.values_list("pk", flat=True))
 
 
 def _teammates(sender: Bot, team: Team) -> list[Bot]:
-    is_one = Q(pk=team.lead_id) | Q(
-        memberships__team=team, memberships__status=Member.Status.ACTIVE
-    )
-    bots = Bot.objects.active().filter(is_one, workspace_id=team.workspace_id)
-    return list(bots.exclude(pk=sender.pk).distinct())
+    return list(_members(team).exclude(pk=sender.pk).distinct())
 
 
 def _former(sender: Bot, team: Team) -> list[Bot]:

@@ -151,11 +151,6 @@ def member_of(team: Team, handle: str) -> Member:
     return found
 
 
-def is_member(team: Team, bot: Bot) -> bool:
-    """Whether the bot belongs to the team now; the lead does without a member row."""
-    return team.lead_id == bot.pk or Member.objects.active().filter(team=team, bot=bot).exists()
-
-
 def _require_fit(workspace_id: UUID, bot: Bot) -> None:
     """Refuse a bot of another workspace as one that does not exist, and a deactivated one."""
     if bot.workspace_id != workspace_id:

@@ -1,10 +1,12 @@
 """What every test may ask for, and which folder's tests need more than the checkout."""
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from timeline import commits
 from timeline.clock import ManualClock
 
 TESTS = Path(__file__).parent
@@ -28,3 +30,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def clock() -> ManualClock:
     """A clock that stands still until the test moves it."""
     return ManualClock(datetime(2026, 3, 1, 12, tzinfo=UTC))
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None) -> Iterator[None]:
+    """The test database can't be dropped while somebody is connected to it."""
+    yield
+    commits.stop()
+    from timeline import desk  # its module asks for the settings
+
+    desk.clear()

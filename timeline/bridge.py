@@ -10,7 +10,8 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-PATIENCE = 5.0  # seconds that a running request gets when the server stops (SPEC §16.1)
+LARGEST = 4 * 2**20  # bytes of a body without a length; views take no larger one
+PATIENCE = 4.0  # seconds that a running request gets when the server stops (SPEC §16.1)
 
 
 class Bridge:
@@ -26,9 +27,12 @@ class Bridge:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if any(name == b"transfer-encoding" for name, _ in scope["headers"]):
-            pieces, is_whole = await read(receive)
-            scope = with_length(scope, len(pieces)) if is_whole else scope
-            receive = replay(pieces, receive, is_whole=is_whole)
+            try:
+                body, is_whole = await read(receive, LARGEST)
+            except ClientGone:
+                return
+            scope = with_length(scope, len(body)) if is_whole else scope
+            receive = replay(body, receive, is_whole=is_whole)
         work = asyncio.ensure_future(self._application(scope, receive, send))
         try:
             await asyncio.shield(work)
@@ -37,14 +41,23 @@ class Bridge:
             raise
 
 
-async def read(receive: Receive, at_most: int = 4 * 2**20) -> tuple[bytes, bool]:
-    """The body, or its beginning if it is longer; and whether that is the whole."""
+class ClientGone(Exception):
+    """The client left before its request was whole."""
+
+
+async def read(receive: Receive, at_most: int) -> tuple[bytes, bool]:
+    """The body, and whether it is whole: of one that is longer its beginning is read.
+
+    Raises ClientGone.
+    """
     pieces = bytearray()
     while len(pieces) <= at_most:
         message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientGone
         pieces += message.get("body", b"")
         if not message.get("more_body", False):
-            return bytes(pieces), message["type"] == "http.request"
+            return bytes(pieces), True
     return bytes(pieces), False
 
 

@@ -72,13 +72,18 @@ class Drain:
             self._work(pulse, until=time.monotonic() + NAP)
 
     def _work(self, pulse: Pulse, *, until: float) -> None:
-        """Run one entry, or sleep until one may be due."""
+        """Run what one look finds, or sleep until something may be due."""
         try:
             if self._had_trouble:
                 draining.void_leases(self._owner, clock=self._clock)
                 self._had_trouble = False
             looked_at = self._clock.now()
-            if draining.drain_one(owner=self._owner, clock=self._clock, watch=pulse.watch):
+            if draining.drain_some(
+                owner=self._owner,
+                clock=self._clock,
+                watch=pulse.watch,
+                is_over=lambda: stop.is_asked() or time.monotonic() > until,
+            ):
                 return
             due_at = draining.next_due(self._clock, after=looked_at)
             seconds = LOOK_EVERY if due_at is None else (due_at - looked_at).total_seconds()

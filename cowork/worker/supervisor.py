@@ -21,7 +21,7 @@ from timeline import crash
 logger = logging.getLogger(__name__)
 
 TICK = 0.25
-STOP_PATIENCE = 8.0  # of the ten seconds that a stop may take
+STOP_PATIENCE = 6.5  # of the ten seconds that a stop may take
 WEB_PATIENCE = 1.0
 
 

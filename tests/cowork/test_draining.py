@@ -20,6 +20,13 @@ OWNER = "test:1"
 MILLISECOND = timedelta(milliseconds=1)
 
 
+@action
+def take(*, owner: str, now: datetime) -> OutboxEntry | None:
+    """Take the next entry and do nothing with it, as a process does that dies then."""
+    entry = next(runs.takeable(now), None)
+    return entry if entry is not None and runs.take(entry, owner=owner, now=now) else None
+
+
 def drain(clock: ManualClock) -> int:
     return draining.drain(owner=OWNER, clock=clock)
 
@@ -262,7 +269,7 @@ def test_a_run_that_died_is_made_again_with_the_same_id(
 ) -> None:
     """AD-16"""
     entry = work.owe(target=target)
-    action(runs.take)(owner="dead:1", now=clock.now())
+    take(owner="dead:1", now=clock.now())
     assert drain(clock) == 0
 
     draining.void_leases("dead:", clock=clock)
@@ -280,7 +287,7 @@ def test_a_dead_workers_entry_is_taken_over_when_its_lease_is_out(
     work: Work, clock: ManualClock, target: UUID, settings: Any
 ) -> None:
     work.owe(target=target)
-    action(runs.take)(owner="dead:1", now=clock.now())
+    take(owner="dead:1", now=clock.now())
 
     clock.move_to(clock.now() + settings.COWORK_OUTBOX_LEASE - MILLISECOND)
     assert drain(clock) == 0
@@ -292,7 +299,7 @@ def test_a_dead_workers_entry_is_taken_over_when_its_lease_is_out(
 def test_the_fourth_crash_in_a_row_is_poison(work: Work, clock: ManualClock, target: UUID) -> None:
     entry = work.owe(target=target)
     for _crash in range(4):
-        assert action(runs.take)(owner="dead:1", now=clock.now()) is not None
+        assert take(owner="dead:1", now=clock.now()) is not None
         draining.void_leases("dead:", clock=clock)
 
     assert drain(clock) == 1
@@ -539,7 +546,8 @@ def test_while_work_holds_several_lanes_nothing_else_runs_on_them(
     work.owe("there", target=there)
     drain(clock)
 
-    assert work.ran == ["both", "here", "there"]
+    assert work.ran[0] == "both"
+    assert sorted(work.ran) == ["both", "here", "there"]
 
 
 def test_a_handler_over_its_limit_has_failed_and_stores_nothing(

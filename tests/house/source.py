@@ -13,7 +13,9 @@ APPS = ("messaging", "cowork", "teams", "timeline")
 DOCS = ROOT / "docs"
 
 # The layers by file name (docs/architecture.md, Layers); `api_tasks` is a part of an API.
-ENTRY_POINT_FILES = frozenset({"api", "views", "admin", "consumers", "jobs", "mcp", "longpoll"})
+ENTRY_POINT_FILES = frozenset(
+    {"api", "views", "admin", "consumers", "jobs", "mcp", "longpoll", "health"}
+)
 ENTRY_POINT_FOLDERS = frozenset({"agents", "worker", "management", "api", "views", "admin"})
 
 

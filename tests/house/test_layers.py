@@ -15,6 +15,7 @@ CLOCK_READERS = {
     "timeline/clock.py": "it is the clock",
     "cowork/authentication.py": "a secret has an end; it is an entry point of every call",
     "messaging/repeats.py": "it takes the locks of its action, and reads the clock after them",
+    "cowork/vitals.py": "whether the clock answers is a part of the question",
     "timeline/pump.py": "it runs by itself: nobody calls it who could hand it the time",
 }
 REAL_CLOCKS = re.compile(

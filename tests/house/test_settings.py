@@ -11,7 +11,8 @@ SHORT_FORMS = re.compile(r"`(COWORK_[A-Z_]+)`((?:, `_[A-Z_]+`)+)")
 
 
 def published() -> set[str]:
-    text = (DOCS / "wire.md").read_text() + (DOCS / "specification.md").read_text()
+    pages = ("wire.md", "specification.md", "settings.md")
+    text = "\n".join((DOCS / page).read_text() for page in pages)
     names = set(SETTING.findall(text))
     for first, others in SHORT_FORMS.findall(text):
         parts = first.split("_")
