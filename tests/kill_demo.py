@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import httpx
@@ -75,11 +75,12 @@ class Count:
     delivered: int
     twice: int
     lost: int
-    answered: int
+    replied: int
+    is_in_order: bool
 
     @property
     def is_right(self) -> bool:
-        return self.twice == self.lost == 0 and self.accepted == self.delivered
+        return self.twice == self.lost == 0 and self.accepted == MESSAGES and self.is_in_order
 
 
 class Server:
@@ -132,12 +133,15 @@ class Server:
             self.installation.start()
 
     def _kind(self, pid: int, command: str) -> str:
-        """`supervisor`, `web`, or the part of the cluster that the process is."""
+        """`supervisor`, `web`, or which part of the cluster the process is, by its title."""
         if pid == self.installation.pid:
             return "supervisor"
         if "qcluster" not in command:
             return "web"
-        return command.rsplit(maxsplit=1)[-1]
+        does = command.rsplit(maxsplit=1)[-1]
+        if does == "idle" or does.startswith("cowork."):
+            return "worker"
+        return does if does in ("monitor", "pusher") else "main or sentinel"
 
 
 @dataclass
@@ -227,12 +231,17 @@ def counted(http: httpx.Client, server: Server, accepted: set[str]) -> Count:
     caller = server.tasks["caller"]
     sent = listed(http, "receipts", sender=caller)
     answers = listed(http, "receipts", recipient=caller)
-    transcript = Counter(
-        event["payload"]["receipt_id"]
-        for task_id in server.tasks.values()
-        for event in events(http, task_id)
-        if event["type"] == "user_message"
-    )
+    told = {
+        bot: [
+            event["payload"] for event in events(http, task_id) if event["type"] == "user_message"
+        ]
+        for bot, task_id in server.tasks.items()
+    }
+    transcript = Counter(row["receipt_id"] for rows in told.values() for row in rows)
+    # Each recipient is written to by one sender, which sends in the order of the numbers.
+    orders = [
+        [int(row["message_id"].removeprefix("m-")) for row in told[bot]] for bot in RECIPIENTS
+    ]
     receipts = Counter(row["message_id"] for row in sent)
     delivered = {
         row["message_id"]
@@ -250,7 +259,8 @@ def counted(http: httpx.Client, server: Server, accepted: set[str]) -> Count:
         delivered=len(delivered),
         twice=len(twice),
         lost=len(accepted - delivered),
-        answered=sum(row["reply_status"] == "received" for row in sent),
+        replied=sum(row["reply_status"] == "received" for row in sent),
+        is_in_order=all(order == sorted(order) for order in orders),
     )
 
 
@@ -274,11 +284,9 @@ def run(seed: int) -> int:
             count = counted(http, server, sending.accepted)
     finally:
         server.installation.close()
-    print(
-        f"accepted {count.accepted}, delivered {count.delivered}, twice {count.twice}, "
-        f"lost {count.lost}; replies received {count.answered}"
-    )
-    return 0 if count.is_right and count.accepted == MESSAGES else 1
+    for name, value in asdict(count).items():
+        print(f"{name.replace('_', ' '):<12} {value}")
+    return 0 if count.is_right else 1
 
 
 def await_rest(http: httpx.Client, server: Server) -> None:

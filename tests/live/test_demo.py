@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from messaging.management import demo_team
-from tests.live.installation import ROOT, Installation, until
+from tests.live.installation import ROOT, Installation, a_database, until
 
 Maker = Callable[..., Installation]
 Facts = dict[str, Any]
@@ -96,14 +96,15 @@ def manage(server: Installation, *words: str) -> subprocess.CompletedProcess[str
 
 
 @pytest.fixture(scope="module")
-def demo(database_settings: dict[str, str]) -> Iterator[Demo]:
+def demo() -> Iterator[Demo]:
     """One running demo for the tests of this file."""
-    server = Installation(**database_settings)
-    try:
-        server.start("--demo")
-        yield Demo(server)
-    finally:
-        server.close()
+    with a_database() as settings:
+        server = Installation(**settings)
+        try:
+            server.start("--demo")
+            yield Demo(server)
+        finally:
+            server.close()
 
 
 @pytest.mark.parametrize("bot", sorted(HANDLES))
@@ -212,17 +213,7 @@ def test_the_demo_outlives_a_restart_and_the_smoke_needs_a_worker(installation: 
     server.stop()
     assert descriptorless(server)
 
-    with server.log.open("ab") as log:
-        server.process = subprocess.Popen(
-            [sys.executable, "manage.py", "up", "--demo", "--role", "web"]
-            + ["--port", str(server.port)],
-            cwd=ROOT,
-            env=server.environment,
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-        )
+    server.launch("--demo", "--role", "web")
     until(lambda: not descriptorless(server), what="the descriptor")
     until(answers(demo), what="the web server")
     assert demo.tasks() == tasks
