@@ -31,6 +31,14 @@ class InteractionMode(models.TextChoices):
 
 
 class TaskQuerySet(models.QuerySet["Task"]):
+    def with_turn(self) -> Self:
+        """Those that run a turn."""
+        return self.filter(Q(status=Task.Status.RUNNING) | Q(requested_action="stop"))
+
+    def without_turn(self) -> Self:
+        """Those that run none."""
+        return self.exclude(status=Task.Status.RUNNING).exclude(requested_action="stop")
+
     def usable(self) -> Self:
         """Those that a message can be queued for (SPEC §6.1)."""
         return self.filter(archived_at__isnull=True).exclude(status=Task.Status.FAILED)
@@ -46,14 +54,27 @@ class Task(Stateful):
     class Status(models.TextChoices):
         IDLE = "idle"
         RUNNING = "running"
+        PAUSED = "paused"
+        INTERRUPTED = "interrupted"  # stopped by a person
         COMPLETED = "completed"
         FAILED = "failed"
 
     TRANSITIONS: ClassVar[Mapping[str, frozenset[str]]] = {
-        Status.IDLE: frozenset({Status.RUNNING, Status.COMPLETED, Status.FAILED}),
-        Status.RUNNING: frozenset({Status.IDLE, Status.COMPLETED, Status.FAILED}),
+        Status.IDLE: frozenset(
+            {Status.RUNNING, Status.PAUSED, Status.INTERRUPTED, Status.COMPLETED, Status.FAILED}
+        ),
+        Status.RUNNING: frozenset(
+            {Status.IDLE, Status.PAUSED, Status.INTERRUPTED, Status.COMPLETED, Status.FAILED}
+        ),
+        # Resume lifts a pause and nothing else; a follow-up lifts a stop (SPEC §6.1).
+        Status.PAUSED: frozenset(
+            {Status.IDLE, Status.INTERRUPTED, Status.COMPLETED, Status.FAILED}
+        ),
+        Status.INTERRUPTED: frozenset({Status.RUNNING, Status.COMPLETED, Status.FAILED}),
         # A turn starts a completed or failed task again (SPEC §6.1).
-        Status.COMPLETED: frozenset({Status.RUNNING, Status.FAILED}),
+        Status.COMPLETED: frozenset(
+            {Status.RUNNING, Status.PAUSED, Status.INTERRUPTED, Status.FAILED}
+        ),
         Status.FAILED: frozenset({Status.RUNNING, Status.COMPLETED}),
     }
 
@@ -71,6 +92,10 @@ class Task(Stateful):
     runtime = models.ForeignKey(RuntimeProfile, on_delete=models.PROTECT, related_name="tasks")
     bot = models.ForeignKey(Bot, on_delete=models.PROTECT, null=True, related_name="tasks")
     team = models.ForeignKey(Team, on_delete=models.PROTECT, null=True, related_name="tasks")
+    # The conversation that it was opened anew from (SPEC §3.6).
+    branch_from = models.ForeignKey(
+        "self", on_delete=models.PROTECT, null=True, related_name="branches"
+    )
     # Of the usable conversations of a bot in a team, the newest: the one a send by handle uses.
     is_current = models.BooleanField(default=False)
     batch_inputs = models.BooleanField(default=False)
@@ -89,6 +114,16 @@ class Task(Stateful):
     hop = models.PositiveIntegerField(default=0)
     # When a turn is due that follows one which met a usage limit (SPEC §6.5).
     resumes_at = models.DateTimeField(null=True)
+
+    # What a person has asked for and the runtime has not confirmed yet (SPEC §6.9).
+    requested_action = models.CharField(
+        max_length=5, choices=[("pause", "pause"), ("stop", "stop")], blank=True
+    )
+    requested_at = models.DateTimeField(null=True)
+    requested_id = models.UUIDField(null=True)
+    requested_reason = models.CharField(max_length=1000, blank=True)
+    requested_by_id = models.CharField(max_length=64, blank=True)
+    requested_by_label = models.CharField(max_length=200, blank=True)
 
     result_outcome = models.CharField(max_length=10, blank=True)
     result_summary = models.TextField(blank=True)
@@ -117,8 +152,21 @@ class Task(Stateful):
                 name="cowork_task_conversation_has_a_bot",
             ),
             models.CheckConstraint(
-                condition=Q(status__in=["idle", "running", "completed", "failed"]),
+                condition=Q(
+                    status__in=[
+                        "idle",
+                        "running",
+                        "paused",
+                        "interrupted",
+                        "completed",
+                        "failed",
+                    ]
+                ),
                 name="cowork_task_status",
+            ),
+            models.CheckConstraint(
+                condition=Q(requested_action="") ^ Q(requested_at__isnull=False),
+                name="cowork_task_request_has_a_time",
             ),
         ]
         indexes: ClassVar = [
@@ -133,6 +181,11 @@ class Task(Stateful):
     def stream(self) -> UUID:
         """The key of its timeline."""
         return self.id
+
+    @property
+    def has_turn(self) -> bool:
+        """Whether a turn of it runs; one that was asked to stop runs until it has stopped."""
+        return self.status == self.Status.RUNNING or self.requested_action == "stop"
 
     @property
     def is_archived(self) -> bool:
@@ -192,6 +245,8 @@ class Turn(Stateful):
         "timeline.Body", on_delete=models.PROTECT, null=True, related_name="+"
     )
     has_limit = models.BooleanField(default=False)
+    # Its runtime has stopped it; what it says of its end afterwards is taken as said.
+    was_stopped = models.BooleanField(default=False)
 
     class Meta:
         constraints: ClassVar = [
@@ -215,6 +270,7 @@ class Turn(Stateful):
             ),
         ]
         indexes: ClassVar = [
+            models.Index(fields=["chain"], name="cowork_turn_chain"),
             models.Index(
                 fields=["lease_expires_at"],
                 condition=Q(status="running"),

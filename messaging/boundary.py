@@ -13,7 +13,7 @@ from django.db.models import QuerySet
 
 from cowork import turns
 from cowork.models import Task, Turn
-from messaging import authority, loops, receipts, replies
+from messaging import authority, deadlines, loops, receipts, replies, screen
 from messaging.models import Receipt
 from teams.permissions import Principal
 from timeline.event_types import TurnLimit
@@ -30,6 +30,8 @@ _WAKING = {
     Task.Kind.BOT_CONVERSATION: frozenset({Task.Status.IDLE, Task.Status.COMPLETED}),
     Task.Kind.ROOT: frozenset({Task.Status.IDLE}),
 }
+# Those in which only a follow-up does; it lifts a stop.
+_FOLLOWED = frozenset({Task.Status.FAILED, Task.Status.INTERRUPTED})
 
 
 def due_at(task: Task, *, now: datetime) -> datetime | None:
@@ -39,7 +41,7 @@ def due_at(task: Task, *, now: datetime) -> datetime | None:
     or a schedule is due (SPEC §6.2). The head of the queue may have to wait for its next attempt;
     younger ones wait behind it.
     """
-    if task.is_archived or task.status == Task.Status.RUNNING:
+    if task.is_archived or task.has_turn or task.status == Task.Status.PAUSED:
         return None
     times: list[datetime] = []
     if has_wakers(task):
@@ -60,7 +62,7 @@ def has_wakers(task: Task) -> bool:
     """Whether something queued starts a turn of this task once none runs."""
     wakers = _queue(task).filter(wakes=True)
     is_done_root = task.kind == Task.Kind.ROOT and task.status == Task.Status.COMPLETED
-    if task.status == Task.Status.FAILED or is_done_root:
+    if task.status in _FOLLOWED or is_done_root:
         wakers = wakers.filter(delivery_mode=Receipt.Mode.FOLLOW_UP)
     return wakers.exists()
 
@@ -102,19 +104,28 @@ def admit(task: Task, *, now: datetime) -> list[Receipt]:
     """
     require_transaction()
     while chosen := choose(task):
-        refused = [(receipt, authority.why_not(receipt)) for receipt in chosen]
-        held = [(receipt, reason) for receipt, reason in refused if reason is not None]
+        doubts = [(receipt, _doubt_about(receipt)) for receipt in chosen]
+        held = [(receipt, doubt) for receipt, doubt in doubts if doubt is not None]
         if not held:
             return chosen
-        for receipt, reason in held:
-            receipts.quarantine(
-                receipt,
-                code=receipts.AUTHORIZATION_REVOKED,
-                reason=reason,
-                actor=SYSTEM,
-                now=now,
-            )
+        for receipt, (code, reason) in held:
+            hold(receipt, code=code, reason=reason, actor=SYSTEM, now=now)
     return []
+
+
+def _doubt_about(receipt: Receipt) -> tuple[str, str] | None:
+    """The code and the reason for which a message is not handed over; None when it is."""
+    reason = authority.why_not(receipt)
+    if reason is not None:
+        return receipts.AUTHORIZATION_REVOKED, reason
+    reason = screen.doubt_about(receipt)
+    return (receipts.MESSAGE_UNSAFE, reason) if reason is not None else None
+
+
+def hold(receipt: Receipt, *, code: str, reason: str, actor: Actor, now: datetime) -> None:
+    """Quarantine a message; its sender waits some time for a repair."""
+    receipts.quarantine(receipt, code=code, reason=reason, actor=actor, now=now)
+    deadlines.after_failure(receipt, now=now)
 
 
 def ripe(inputs: list[Receipt], *, now: datetime) -> list[Receipt]:
@@ -146,6 +157,7 @@ def open_turn(
     )
     for receipt in inputs:
         receipts.start(receipt, turn=turn, actor=by.actor, now=now)
+    deadlines.begin(inputs, now=now)
     return turn
 
 
@@ -176,6 +188,11 @@ def incorporate(
 def held_by(turn: Turn) -> list[Receipt]:
     """The inputs of a turn, in order."""
     return list(receipts.in_full(Receipt.objects.filter(turn=turn)).order_by("sequence"))
+
+
+def delivered_in(turn: Turn) -> list[Receipt]:
+    """What a turn has taken in, in order."""
+    return [row for row in held_by(turn) if row.status == Receipt.Status.DELIVERED]
 
 
 def _place_of(receipt_id: UUID, turn: Turn, inputs: Sequence[Receipt]) -> int:
@@ -209,6 +226,7 @@ def _judge_unread(
         code = receipts.RUNTIME_LIMIT if limit else receipts.RUNTIME_ERROR
         receipts.fail(receipt, code=code, reason=reason, actor=SYSTEM, now=now)
         return
+    deadlines.clear(receipt)
     if limit is not None:
         # Unavailable is not failed: it costs no attempt (SPEC §6.5).
         looks = min(receipt.limit_count, len(LIMIT_INTERVALS) - 1)
@@ -220,6 +238,7 @@ def _judge_unread(
     if ends >= ENDS_IN_A_ROW:
         code = receipts.POISON_MESSAGE if losses == ends else receipts.RUNTIME_ERROR
         receipts.fail(receipt, code=code, reason=reason, actor=SYSTEM, now=now)
+        deadlines.after_failure(receipt, now=now)
         return
     delays = settings.COWORK_RETRY_DELAYS
     delay = delays[min(ends, len(delays)) - 1]
@@ -229,9 +248,9 @@ def _judge_unread(
 
 def wake_the_rest(task: Task) -> None:
     """At the end of a turn what is still queued starts the next one, except closing messages
-    (SPEC §6.2)."""
+    and what the loop guard holds (SPEC §6.2)."""
     require_transaction()
-    rest = Receipt.objects.queued().filter(recipient=task, wakes=False, is_closing=False)
+    rest = Receipt.objects.queued().filter(recipient=task, wakes=False, is_closing=False, is_held=False)
     rest.update(wakes=True)
 
 

@@ -11,8 +11,8 @@ from uuid import UUID
 from cowork import conversations, locks, tasks, turns
 from cowork.models import Task, Turn
 from cowork.tasks import TurnRunning
-from messaging import authority, boundary, replies, reporting, wakes
-from messaging.reports import AnyReport
+from messaging import authority, boundary, deadlines, replies, reporting, wakes
+from messaging.reports import AnyReport, Stopped
 from teams.permissions import May, Principal, require
 from timeline import bodies, log
 from timeline.clock import Clock
@@ -66,7 +66,7 @@ def _end(
     events: Sequence[AnyReport],
     clock: Clock,
 ) -> bool:
-    if own.status == ending.status and own.fence == fence:
+    if own.fence == fence and (own.status == ending.status or own.was_stopped):
         return boundary.may_start(own.task, now=clock.now())
     if own.task.team_id is not None:
         locks.lock_team(own.task.team_id)
@@ -74,6 +74,8 @@ def _end(
     turn, task, locked = reporting.lock_turn_with(own, fence=fence, more=askers)
     now = clock.now()
     reporting.apply(events, turn=turn, task=task, by=by, now=now)
+    if any(isinstance(event, Stopped) for event in events):
+        turns.set_fields(turn, was_stopped=True)
     if ending.text is not None:
         reporting.say(ending.text, own=True, turn=turn, task=task, by=by, now=now)
     close(turn, task, ending=ending, tasks_locked=locked, actor=by.actor, now=now)
@@ -110,6 +112,7 @@ def close(
     boundary.wake_the_rest(task)
     for reply in replies.answer_what_is_owed(task, turn, tasks=tasks_locked, actor=actor, now=now):
         wakes.enqueue_what_waits(reply.recipient, now=now)
+    deadlines.after_turn(boundary.delivered_in(turn), now=now)
     wakes.enqueue_what_waits(task, now=now)
 
 
@@ -171,4 +174,6 @@ def complete(task: Task, *, outcome: str, summary: str, by: Principal, clock: Cl
     tasks.conclude(task, outcome, summary=summary, actor=by.actor, now=now)
     if task.bot_id is not None and task.team_id is not None:
         conversations.choose_current(task.bot_id, task.team_id)
+    if outcome == Task.Status.FAILED:
+        deadlines.recipient_ended(task, actor=by.actor, now=now)
     return task

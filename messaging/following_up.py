@@ -108,7 +108,7 @@ def _admit(
         sender_person_id=by.id if by.kind == "person" else None,
         sender_label=by.label,
         # Whatever is accepted while a turn runs starts the next one (SPEC §6.2).
-        wakes=is_follow_up or recipient.status == Task.Status.RUNNING,
+        wakes=is_follow_up or recipient.has_turn,
         cause_kind=origin.cause_kind,
         cause_id=origin.cause_id,
         chain=origin.chain,

@@ -106,7 +106,7 @@ def receipt(row: Receipt) -> dict[str, Any]:
         "reply_message_id": reply.message_id if reply else None,
         "reply_task_id": str(reply.sender_task_id) if reply else None,
         "replied_at": shown_time(row.replied_at),
-        "reply_deadline_at": None,
+        "reply_deadline_at": shown_time(row.reply_deadline_at),
         **{name: shown_time(getattr(row, name)) for name in _TIMES},
         "closed_at": shown_time(row.closed_at),
         "failure_code": row.failure_code or None,
@@ -164,7 +164,7 @@ def task(row: Task) -> dict[str, Any]:
         "parent": None,
         "root": str(row.id),
         "depth": 0,
-        "branch_from": None,
+        "branch_from": str(row.branch_from_id) if row.branch_from_id else None,
         "session": None,
         "archived": row.is_archived,
         "batch_inputs": row.batch_inputs,
@@ -177,7 +177,11 @@ def task(row: Task) -> dict[str, Any]:
             if running
             else None
         ),
-        "requested": None,
+        "requested": (
+            {"action": row.requested_action, "at": shown_time(row.requested_at)}
+            if row.requested_action
+            else None
+        ),
         "queued": boundary.queue_length(row),
         "last_seq": log.last_seq(row.stream),
         "blocked_on": blocked_on(row),

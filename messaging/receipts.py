@@ -34,6 +34,7 @@ RUNTIME_LIMIT = "RUNTIME_LIMIT"
 POISON_MESSAGE = "POISON_MESSAGE"
 AUTHORIZATION_REVOKED = "BOT_MESSAGE_TEAM_AUTHORIZATION_REVOKED"
 MESSAGE_UNSAFE = "MESSAGE_UNSAFE"
+REPLY_TIMEOUT = "BOT_HANDOFF_REPLY_TIMEOUT"
 
 
 class ReceiptClosed(Refusal):
@@ -167,6 +168,8 @@ def queue_again(receipt: Receipt, *, actor: Actor, now: datetime, **more: Any) -
         end_count=0,
         loss_count=0,
         limit_count=0,
+        is_held=False,
+        reply_deadline_at=None,
         **more,
     )
     _tell(receipt, before, actor=actor, now=now)
@@ -271,13 +274,41 @@ def make_due(recipient: Task, *, now: datetime) -> None:
 
 def link_reply(handoff: Receipt, reply: Receipt, *, actor: Actor, now: datetime) -> None:
     """Write `received`; its only writer is the transaction that incorporates the reply (§7.1)."""
+    values: dict[str, Any] = {
+        "reply_status": Receipt.ReplyStatus.RECEIVED,
+        "reply": reply,
+        "replied_at": latest(now, handoff.delivered_at),
+        "reply_deadline_at": None,
+    }
+    if handoff.failure_code == REPLY_TIMEOUT:
+        values |= {"failure_code": "", "failure_reason": ""}
+    _set_fields(handoff, **values)
+    _tell(handoff, handoff.status, actor=actor, now=now)
+
+
+def let_go(receipt: Receipt, *, actor: Actor, now: datetime) -> None:
+    """Let a message wake its recipient although the loop guard had held it (SPEC §7.6)."""
+    if receipt.status != Receipt.Status.QUEUED or not receipt.is_held:
+        raise invalid(receipt, receipt.status)
+    _set_fields(receipt, is_held=False, wakes=not receipt.is_closing)
+    _tell(receipt, receipt.status, actor=actor, now=now)
+
+
+def time_out(handoff: Receipt, *, now: datetime) -> None:
+    """End the wait for an answer; a reply taken in later is received all the same (SPEC §7.3)."""
     _set_fields(
         handoff,
-        reply_status=Receipt.ReplyStatus.RECEIVED,
-        reply=reply,
-        replied_at=latest(now, handoff.delivered_at),
+        reply_status=Receipt.ReplyStatus.TIMED_OUT,
+        failure_code=handoff.failure_code or REPLY_TIMEOUT,
+        failure_reason=handoff.failure_reason or "No answer has come in time.",
     )
-    _tell(handoff, handoff.status, actor=actor, now=now)
+    _tell(handoff, handoff.status, actor=SYSTEM, now=now)
+
+
+def set_deadline(handoff: Receipt, at: datetime | None) -> None:
+    """Say when the wait for an answer ends as things stand."""
+    require_transaction()
+    _set_fields(handoff, reply_deadline_at=at)
 
 
 def require_open(receipt: Receipt) -> None:

@@ -14,7 +14,7 @@ from django.db.models import Min
 
 from cowork import locks
 from cowork.models import Slot, Task, Turn
-from messaging import boundary, replies, reporting, wakes
+from messaging import boundary, deadlines, replies, reporting, wakes
 from messaging.finishing import Ending, close
 from messaging.models import Receipt
 from timeline.clock import Clock
@@ -71,6 +71,10 @@ def _extend(now: datetime) -> int:
         expires_at = max(turn.lease_expires_at, now) + turn.lease
         rows = Turn.objects.filter(pk=turn.pk, status=Turn.Status.RUNNING)
         count += rows.update(lease_expires_at=expires_at)
+    for handoff in deadlines.pending().filter(reply_deadline_at__isnull=False):
+        length = handoff.reply_timeout or settings.COWORK_REPLY_TIMEOUT
+        rows = deadlines.pending().filter(pk=handoff.pk)
+        rows.update(reply_deadline_at=max(handoff.reply_deadline_at or now, now) + length)
     return count
 
 
@@ -108,7 +112,7 @@ def wake_what_waits(*, clock: Clock) -> int:
     """Promise a wake to every task that has something waiting and no promise; how many."""
     waiting = Task.objects.filter(inbox__status=Receipt.Status.QUEUED, inbox__wakes=True)
     scheduled = Task.objects.filter(resumes_at__isnull=False)
-    idle = Task.objects.exclude(status=Task.Status.RUNNING).filter(archived_at__isnull=True)
+    idle = Task.objects.without_turn().filter(archived_at__isnull=True)
     ids = (waiting | scheduled).distinct() & idle.distinct()
     found = [
         task_id
@@ -136,7 +140,9 @@ def answer_what_is_owed(*, clock: Clock) -> int:
         is_handoff=True,
         reply_status=Receipt.ReplyStatus.PENDING,
     )
-    ids = owing.exclude(answers__isnull=False).exclude(recipient__status=Task.Status.RUNNING)
+    ids = owing.exclude(answers__isnull=False).exclude(
+        recipient__in=Task.objects.with_turn()
+    )
     found = list(ids.order_by().values_list("recipient_id", flat=True).distinct())
     return _each(found, lambda task_id: _answer(task_id, clock=clock))
 
@@ -148,7 +154,7 @@ def _answer(task_id: UUID, *, clock: Clock) -> bool:
         locks.lock_team(task.team_id)
     tasks = locks.lock_tasks(task_id, *replies.askers_of(task))
     task = tasks[task_id]
-    if task.status == Task.Status.RUNNING:
+    if task.has_turn:
         return False
     now = clock.now()
     newest = Turn.objects.filter(task=task).select_related("final_text").order_by("-number")

@@ -163,6 +163,7 @@ def _reply(
     handoff: Receipt, task: Task, asker: Task, *, text: str, actor: Actor, now: datetime
 ) -> Receipt:
     origin = loops.origin_of(task, None)
+    is_held = loops.holds(origin)
     return receipts.queue(
         recipient=asker,
         text=keep(text, workspace_id=task.workspace_id, now=now),
@@ -178,7 +179,8 @@ def _reply(
         sender_label=task.bot.display_name if task.bot else task.title,
         sender_turn=task.last_turn,
         team=handoff.team,
-        wakes=True,
+        wakes=not is_held,
+        is_held=is_held,
         in_reply_to=handoff,
         is_automatic=True,
         cause_kind=origin.cause_kind,

@@ -5,6 +5,7 @@ Next on the path of a message: `teams/authority.py`.
 
 import functools
 from dataclasses import dataclass
+from datetime import timedelta
 from uuid import UUID
 
 from django.conf import settings
@@ -71,6 +72,7 @@ class Draft:
     bot: str | None
     message_id: str | None
     in_reply_to: str | None
+    reply_timeout: timedelta | None
 
 
 def send_agent_message(
@@ -83,6 +85,7 @@ def send_agent_message(
     bot: str | None = None,
     message_id: str = "",
     in_reply_to: str | None = None,
+    reply_timeout_seconds: int | None = None,
 ) -> Sent:
     """Queue a message of an agent for a teammate's conversation; durable when this returns.
 
@@ -91,7 +94,8 @@ def send_agent_message(
     BotMembershipRevoked, BotTeamUnavailable, MessageRequired, InReplyToInvalid, QueueFull and
     what a repeat can meet (messaging/repeats.py).
     """
-    draft = Draft(message.strip(), task_id, bot, message_id or None, in_reply_to)
+    timeout = timedelta(seconds=reply_timeout_seconds) if reply_timeout_seconds else None
+    draft = Draft(message.strip(), task_id, bot, message_id or None, in_reply_to, timeout)
     _check_fields(draft)
     try:
         return _admit(sender, draft, by=by, clock=clock)
@@ -152,6 +156,7 @@ def _admit(sender: Task, draft: Draft, *, by: Principal, clock: Clock) -> Sent:
         raise QueueFull(limit=settings.COWORK_QUEUE_MAX)
     running = running_turn(sender)
     origin = loops.origin_of(sender, running)
+    is_held = loops.holds(origin)
     receipt = receipts.queue(
         recipient=recipient,
         text=bodies.keep(draft.text, workspace_id=sender.workspace_id, now=now),
@@ -168,11 +173,13 @@ def _admit(sender: Task, draft: Draft, *, by: Principal, clock: Clock) -> Sent:
         sender_turn=sender.last_turn,
         team=team,
         # A teammate's message wakes; one that only closes an exchange does not (SPEC §6.2, §7.6).
-        wakes=not correlation.is_closing,
+        wakes=not (correlation.is_closing or is_held),
+        is_held=is_held,
         in_reply_to=correlation.in_reply_to,
         is_handoff=correlation.is_handoff,
         is_closing=correlation.is_closing,
         reply_status=Receipt.ReplyStatus.PENDING if correlation.is_handoff else None,
+        reply_timeout=draft.reply_timeout if correlation.is_handoff else None,
         cause_kind=origin.cause_kind,
         cause_id=origin.cause_id,
         chain=origin.chain,

@@ -97,6 +97,11 @@ def may_exchange(team: Team | None, *bots: Bot) -> str | None:
     return None
 
 
+def is_usable(team: Team) -> bool:
+    """Whether the team, read anew, carries messages at all."""
+    return _standing(team) is not None
+
+
 def _standing(team: Team | None, *workspace_ids: UUID) -> Team | None:
     """The team read anew, if it carries messages within these workspaces."""
     if team is None:
