@@ -85,6 +85,7 @@ X_FRAME_OPTIONS = "DENY"
 # The applications, from the top floor down
 
 INSTALLED_APPS = [
+    "rest_framework_api_key",  # before ours, which take its own key out of the admin
     "messaging",
     "cowork",
     "teams",
@@ -102,7 +103,6 @@ INSTALLED_APPS = [
     "django_q",
     "django_htmx",
     "rest_framework",
-    "rest_framework_api_key",
     "drf_spectacular",
     "drf_spectacular_sidecar",
 ]

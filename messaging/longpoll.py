@@ -88,9 +88,11 @@ class _Claim:
         except asyncio.CancelledError:  # the server stops
             await self._answer()
             raise
+        else:
+            if not self._gone.done():
+                await self._answer()
         finally:
             self._gone.cancel()
-        await self._answer()
 
     async def _look(self, task_id: UUID, watch: Watch, deadline: float) -> bool:
         """Ask the view once, and wait for the next reason to; False when it is over."""
@@ -98,27 +100,29 @@ class _Claim:
         # Where the stream is comes before the look: news from then on are a reason for another.
         stands = await desk.SOCKETS.look(partial(_stands, task_id))
         read_at = clock()
-        if self._gone.done() or not await self._ask():
+        if self._gone.done():
+            return False
+        # The first time always: the view knows who may ask. Then only for a reason, as a view
+        # costs ten times as much as the look.
+        if (stands.is_worth_a_claim or not self._held) and not await self._ask():
             return False
         until = deadline
         if stands.due_in is not None:
             until = min(until, read_at + stands.due_in)
         while watch.newest <= stands.seq and not self._gone.done() and clock() < until:
             await watch.wait(until - clock())
-        if self._gone.done():
-            self._held.clear()
-            return False
-        return watch.newest > stands.seq or until < deadline
+        return not self._gone.done() and (watch.newest > stands.seq or until < deadline)
 
     async def _ask(self) -> bool:
         """Whether the view had nothing. Any other answer goes to the client as it comes."""
         held: list[Message] = []
-        self._held = held
 
         async def send(message: Message) -> None:
             if held or message.get("status") == NO_INPUT:
                 held.append(message)
+                self._held = held
             else:
+                self._held = []
                 await self._send(message)
 
         await self._application(

@@ -18,10 +18,11 @@ MARGIN = 0.005  # seconds after a due time, so that a look never comes just befo
 
 @dataclass(frozen=True, slots=True)
 class Stands:
-    """The newest number of a task's stream, and in how many seconds a claim may find more."""
+    """The newest number of a task's stream, and whether and when a claim may be answered."""
 
     seq: int
-    due_in: float | None
+    is_worth_a_claim: bool
+    due_in: float | None  # in how many seconds it may be, if not now
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +34,17 @@ class Waiting:
 
 
 def stands(task_id: UUID, *, now: datetime) -> Stands:
-    """Where a task stands; an unknown one has no events and nothing that comes due."""
+    """Where a task stands. A claim is worth it when there is input, or it would be refused."""
     # The stream first: what comes in between the two looks is news once more.
     seq = log.last_seq(task_id)
-    own = Task.objects.filter(pk=task_id)
-    return Stands(seq=seq, due_in=_due_in(own, now=now))
+    task = Task.objects.filter(pk=task_id).first()
+    if task is None or task.is_archived or task.status == Task.Status.RUNNING:
+        return Stands(seq=seq, is_worth_a_claim=True, due_in=None)
+    due_at = boundary.due_at(task, now=now)
+    due_in = (due_at - now).total_seconds() if due_at is not None else None
+    if due_in is None or due_in <= 0:
+        return Stands(seq=seq, is_worth_a_claim=due_in is not None, due_in=None)
+    return Stands(seq=seq, is_worth_a_claim=False, due_in=due_in + MARGIN)
 
 
 def waiting_for(agent: Principal, *, now: datetime) -> Waiting:

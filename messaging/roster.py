@@ -194,9 +194,11 @@ def _readiness(task: Task, turn: Turn | None, count: Mapping[str, int]) -> Readi
         return Readiness.WORKING
     if task.status == Task.Status.FAILED:
         return Readiness.UNAVAILABLE
+    if count.get("failed"):
+        return Readiness.RETRY
     if count.get("awaited"):
         return Readiness.WAITING
-    if count.get("failed") or (turn is not None and turn.status in _BROKEN):
+    if turn is not None and turn.status in _BROKEN:
         return Readiness.RETRY
     return Readiness.READY
 

@@ -11,7 +11,7 @@ Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 LARGEST = 4 * 2**20  # bytes of a body without a length; views take no larger one
-PATIENCE = 5.0  # seconds that a running request gets when the server stops (SPEC §16.1)
+PATIENCE = 4.0  # seconds that a running request gets when the server stops (SPEC §16.1)
 
 
 class Bridge:

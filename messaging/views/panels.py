@@ -40,7 +40,7 @@ class Line:
     face: Face | None
     html: SafeString | None
     trace: Trace | None
-    count: int = 0  # characters of a text that is clipped or cut
+    count: str = ""  # how many characters a text has that is clipped or cut
     is_clipped: bool = False
     is_cut: bool = False
 
@@ -180,7 +180,7 @@ class Panels:
             face,
             rendering.prose(rendering.beginning(text) if is_cut else text),
             trace,
-            count=len(text),
+            count=f"{len(text):,}",
             is_clipped=rendering.is_long(text) and not in_full and not is_cut,
             is_cut=is_cut,
         )

@@ -8,13 +8,14 @@ from typing import Any
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect
 
 from tests.browser import harbour
 from tests.browser.scenes import FollowUp
 from tests.browser.shoot import FLAGS, signed_in
 
 os.environ.setdefault("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
+expect.set_options(timeout=15_000)  # a busy machine is slow, and not wrong
 
 
 @pytest.fixture(scope="session")
@@ -48,7 +49,7 @@ class Visit:
 
     def __init__(self, context: BrowserContext, base: str) -> None:
         self.page: Page = context.new_page()
-        self.page.set_default_timeout(10_000)
+        self.page.set_default_timeout(30_000)
         self.base = base
         self.complaints: list[str] = []
         self.page.on("console", self._hear)

@@ -27,6 +27,15 @@ BOTS = {
     "loom": ("Loom", "Data pipelines", "workflow", "lake"),
 }
 LOUNGERS = ("loom",)  # bots without a conversation
+ECHO = {  # a bot that runs by itself: it answers people, and hands work to a teammate
+    "name": "echo-script",
+    "kind": "script",
+    "rules": [
+        {"when": "^ask (\\w+)", "do": [{"send": {"bot": "$1", "message": "Please look at it."}}]},
+        {"when": "^heard", "do": [{"say": "Noted."}]},  # an answer is not answered
+        {"when": ".*", "do": [{"reply": "heard: $0"}]},
+    ],
+}
 
 
 def plan() -> dict[str, Any]:
@@ -42,11 +51,14 @@ def plan() -> dict[str, Any]:
         }
         for handle, (name, description, icon, colour) in BOTS.items()
     ]
+    bots.append({"handle": "echo", "display_name": "Echo", "runtime": "echo-script"})
+    bots.append({"handle": "parrot", "display_name": "Parrot", "runtime": "echo-script"})
     return {
         "workspaces": [
             {
                 "slug": "harbour",
                 "name": "Harbour",
+                "runtimes": [ECHO],
                 "people": [
                     {"username": "operator", "password": PASSWORD, "role": "manager"},
                     {"username": "guest", "password": PASSWORD, "role": "viewer"},
@@ -58,13 +70,17 @@ def plan() -> dict[str, Any]:
                         "persistent": True,
                         "active": True,
                         "lead": "meridian",
-                        "members": list(BOTS),
+                        "members": [bot["handle"] for bot in bots],
                     }
                 ],
                 "conversations": [
                     {"bot": handle, "title": f"{name}’s desk", "team": "Harbour bot team"}
                     for handle, (name, *_) in BOTS.items()
                     if handle not in LOUNGERS
+                ]
+                + [
+                    {"bot": handle, "title": "Main", "team": "Harbour bot team"}
+                    for handle in ("echo", "parrot")
                 ],
                 "credentials": [
                     {"label": f"{handle}-key", "kind": "bot", "bot": handle} for handle in BOTS
@@ -139,6 +155,7 @@ class Harbour:
     def __init__(self, base: str, folder: Path, made: dict[str, Any]) -> None:
         self.base, self.folder = base, folder
         tasks = {row["bot"]: row["task_id"] for row in made["conversations"]}
+        self._tasks = tasks
         self.agents = {
             handle: Agent(base, tasks.get(handle, ""), made["credentials"][f"{handle}-key"])
             for handle in BOTS
@@ -149,7 +166,7 @@ class Harbour:
 
     def address(self, handle: str) -> str:
         """Where a bot's conversation is."""
-        return f"{self.base}/bots/{handle}/c/{self.agents[handle].task_id}/"
+        return f"{self.base}/bots/{handle}/c/{self._tasks[handle]}/"
 
 
 @contextmanager
@@ -172,15 +189,15 @@ def running(folder: Path) -> Iterator[Harbour]:
         [sys.executable, "manage.py", "provision", str(path), "--json"],
         cwd=CHECKOUT,
         env=environment,
-        check=True,
+        check=False,
         capture_output=True,
         text=True,
         timeout=90,
     )
-    command = [sys.executable, "-m", "daphne", "-b", "127.0.0.1", "-p", str(port)]
+    assert made.returncode == 0, made.stderr
     with (folder / "server.log").open("w") as log:
         server = subprocess.Popen(
-            [*command, "cowork.asgi:application"],
+            [sys.executable, "manage.py", "up", "--port", str(port), "--workers", "1"],
             cwd=CHECKOUT,
             env=environment,
             stdout=log,
@@ -192,7 +209,7 @@ def running(folder: Path) -> Iterator[Harbour]:
         finally:
             server.terminate()
             with suppress(subprocess.TimeoutExpired):
-                server.wait(10)
+                server.wait(12)
             server.kill()
 
 

@@ -63,6 +63,15 @@ def a_working_day(harbour: Harbour, follow_up: "FollowUp") -> None:
         "Please also log the slowest chunk per month, so the Saturday run has something to "
         "compare with.",
     )
+    follow_up("beacon", "Ask Echo, and say when it can’t answer.")
+    harbour.beacon.begin()
+    harbour.beacon.take_in()
+    harbour.beacon.send("loom", "Which pipeline feeds the weekly report?")
+    harbour.beacon.say("I asked Loom.\n\n" + "The list of questions, one by one. " * 60)
+    harbour.beacon.end()
+    follow_up("beacon", "Now the second half, please.")
+    harbour.beacon.begin()
+    harbour.beacon.end("error", error="the context is full")
     follow_up("sextant", "Compare the three retry schedules on the recorded outage.")
     harbour.sextant.begin()
 

@@ -14,6 +14,7 @@ from tests.browser import harbour, scenes
 
 FOLDER = Path(__file__).resolve().parents[2] / "shots"
 SIZES = {"wide": (1440, 900), "phone": (390, 844)}
+MORE_SIZES = {"middle": (1100, 800), "narrow": (820, 1100), "small": (360, 740)}
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -52,6 +53,10 @@ def main() -> None:
                 )
                 _tour(page, place, f"{size}-{theme}")
                 page.close()
+        for size, (width, height) in MORE_SIZES.items():
+            page = browser.new_page(viewport={"width": width, "height": height})
+            _tour(page, place, f"{size}-light")
+            page.close()
         browser.close()
 
 
@@ -61,11 +66,14 @@ def _tour(page: Page, place: harbour.Harbour, name: str) -> None:
         page.screenshot(path=FOLDER / f"{what}-{name}.png")
 
     page.goto(f"{place.base}/bots/")
+    page.wait_for_load_state("networkidle")
     take("sign-in")
     page.fill("#u", "operator")
     page.fill("#p", harbour.PASSWORD)
     page.click("button[type=submit]")
     take("bots")
+    page.goto(place.address("beacon"))
+    take("attention")
     page.goto(place.address("anvil"))
     take("conversation")
     page.evaluate("document.querySelector('.collab-d').open = true")

@@ -109,6 +109,72 @@ def test_a_handoff_is_one_line_at_its_sender_and_the_header_waits(
     expect(page.locator("#collab-details")).to_contain_text("Reply received")
 
 
+def test_a_bot_that_runs_by_itself_answers_and_hands_work_on(place: Harbour, visit: Visit) -> None:
+    page = visit.sign_in()
+    page.goto(place.address("echo"))
+    expect(page.locator("#conn")).to_have_text("Live")
+
+    page.fill("#c-main", "ask parrot")
+    page.click("[data-send=start]")
+
+    mine = page.locator("#log > .msg[data-own]")
+    expect(mine.locator(".rcpt-label")).to_have_text("Delivered")
+    hop = page.locator("#log > .hop", has_text="Please look at it.")
+    expect(hop.locator(".rcpt-label")).to_have_text("Delivered")
+    answer = page.locator("#log > .msg[data-from=teammate]", has_text="heard: Please look at it.")
+    expect(answer).to_have_count(1)
+    expect(answer.locator(".rcpt-label")).to_have_text("Delivered")
+    expect(page.locator("#collab-head")).to_contain_text("Finished")
+
+
+def test_after_a_drop_it_catches_up_and_shows_each_message_once(
+    place: Harbour, visit: Visit, follow_up: FollowUp
+) -> None:
+    page = visit.sign_in()
+    page.goto(place.address("meridian"))
+    expect(page.locator("#conn")).to_have_text("Live")
+    page.fill("#c-main", "a draft that stays")
+    page.context.set_offline(True)
+    page.evaluate("window.CoWork.drop()")
+    expect(page.locator("#conn")).to_contain_text("Offline since")
+    expect(page.locator("[data-send=start]")).to_be_disabled()
+    expect(page.locator("[data-send=start]")).to_contain_text("Connect to send")
+    expect(page.locator(".banner")).to_contain_text("Connection lost.")
+
+    follow_up("meridian", "said while you were away")
+    page.context.set_offline(False)
+    page.click("[data-again]")
+
+    expect(page.locator("#conn")).to_have_text("Live")
+    expect(page.locator(".banner")).to_have_count(0)
+    expect(page.locator("#log > .msg", has_text="said while you were away")).to_have_count(1)
+    expect(page.locator("#c-main")).to_have_value("a draft that stays")
+    expect(page.locator("[data-send=start]")).to_be_enabled()
+    visit.complaints = [line for line in visit.complaints if "INTERNET_DISCONNECTED" not in line]
+
+
+def test_a_person_s_message_that_fails_is_retried_by_one_click(
+    place: Harbour, visit: Visit, follow_up: FollowUp
+) -> None:
+    page = visit.sign_in()
+    page.goto(place.address("ferry"))
+    expect(page.locator("#conn")).to_have_text("Live")
+    follow_up("ferry", "Build the image.")
+    place.ferry.begin()
+    place.ferry.end("error", error="the wheel cache is full")
+    mine = page.locator("#log > .msg", has_text="Build the image.")
+    expect(mine.locator(".rcpt-label")).to_have_text("Failed")
+    expect(mine.locator(".stuck")).to_contain_text("RUNTIME_ERROR")
+    expect(page.locator("#readiness")).to_contain_text("Ready to retry")
+
+    mine.locator("text=Retry same message").click()
+
+    expect(mine.locator(".rcpt-label")).to_have_text("Queued")
+    expect(mine.locator(".rcpt-extra")).to_have_text("attempt 2")
+    place.ferry.answer("Built.")
+    expect(mine.locator(".rcpt-label")).to_have_text("Delivered")
+
+
 def test_a_draft_outlives_a_reload_and_belongs_to_one_recipient(
     place: Harbour, visit: Visit
 ) -> None:
@@ -126,6 +192,18 @@ def test_a_draft_outlives_a_reload_and_belongs_to_one_recipient(
     page.reload()
     expect(page.locator("#c-main")).to_have_value("")
     expect(page.locator("#log > .msg", has_text="not yet")).to_have_count(1)
+
+
+def test_the_first_message_to_a_bot_leaves_no_draft(place: Harbour, visit: Visit) -> None:
+    page = visit.sign_in()
+    page.goto(f"{place.base}/bots/loom/")
+
+    page.fill("#c-main", "Is anybody there?")
+    page.click("[data-send=queue]")
+
+    expect(page.locator("#log > .msg")).to_have_count(1)
+    drafts = "Object.keys(localStorage).filter(key => key.startsWith('draft:'))"
+    assert page.evaluate(drafts) == []
 
 
 def test_what_is_refused_keeps_its_text(place: Harbour, visit: Visit) -> None:
@@ -153,14 +231,17 @@ def test_everything_works_without_scripts(
     place: Harbour, visit_without_scripts: Visit, person: httpx.Client
 ) -> None:
     page = visit_without_scripts.sign_in()
-    page.click("a.bot-link:has-text('Loom')")
+    page.click("a.bot-link:has-text('Sextant')")
     expect(page.locator("#conn")).to_have_text("Not live: reload to update")
 
-    page.fill("#c-main", "Your first message.")
+    page.fill("#c-main", "A plain message.")
     page.click("[data-send=start]")
 
-    expect(page.locator("#log > .msg")).to_have_count(1)
-    expect(page.locator("#log .rcpt-label")).to_have_text("Queued")
+    mine = page.locator("#log > .msg", has_text="A plain message.")
+    expect(mine.locator(".rcpt-label")).to_have_text("Queued")
+    page.click(".collab-d > summary")
+    page.click("text=Show recent handoffs")
+    expect(page.locator("#collab-details")).to_contain_text("Latest outcome")
     page.click("text=New conversation")
     expect(page.locator("#log > .msg")).to_have_count(0)
     page.click("button:has-text('Sign out')")

@@ -3,7 +3,9 @@
 from datetime import timedelta
 
 import pytest
+from django.contrib import admin
 from django.core.cache import cache
+from rest_framework_api_key.models import APIKey
 
 from cowork import credentials, issuing
 from cowork.models import Credential, Secret
@@ -200,6 +202,10 @@ def test_what_was_done_with_credentials_is_in_the_audit(lab, spare):
 
     assert told[:3] == ["credential.revoke", "credential.rotate", "credential.issue"]
     assert spare["secret"] not in lab.manager.get("audit").content.decode()
+
+
+def test_the_librarys_own_keys_are_not_in_the_admin():
+    assert not admin.site.is_registered(APIKey)
 
 
 # People

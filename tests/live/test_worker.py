@@ -9,6 +9,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -44,7 +45,7 @@ def test_each_process_of_the_cluster_may_be_killed(installation: Maker) -> None:
         until(lambda: len(server.workers()) == count)
         victim = sorted(server.workers())[number]
         os.kill(victim, signal.SIGKILL)
-        until(lambda pid=victim: is_gone(pid))
+        until(partial(is_gone, victim))
         words = server.promise(f"after-{number}", count=3)
         took = all_of(server, words)
         assert took < AGAIN, f"{number}: {took}"

@@ -77,16 +77,22 @@ def lab(labs):
     return labs[0]
 
 
+def agent(lab, bot):
+    found = credentials.authenticate_bearer(lab.keys[bot])
+    assert found is not None
+    return found
+
+
 def send(lab, text="hello"):
     sender = Task.objects.get(pk=lab.tasks["atlas"])
-    by = credentials.authenticate_bearer(lab.keys["atlas"])
-    sending.send_agent_message(sender=sender, by=by, message=text, bot="forge", clock=system_clock)
+    sending.send_agent_message(
+        sender=sender, by=agent(lab, "atlas"), message=text, bot="forge", clock=system_clock
+    )
 
 
 def take(lab):
     task = Task.objects.get(pk=lab.tasks["forge"])
-    by = credentials.authenticate_bearer(lab.keys["forge"])
-    return taking.claim(task=task, by=by, clock=system_clock)
+    return taking.claim(task=task, by=agent(lab, "forge"), clock=system_clock)
 
 
 def sign_in():

@@ -48,7 +48,7 @@ class Call:
 
     def __init__(self, view, stream, body, *, path=None, pieces=1):
         self.sent = []
-        self._incoming = asyncio.Queue()
+        self._incoming: asyncio.Queue[dict[str, object]] = asyncio.Queue()
         size = len(body) // pieces + 1
         for start in range(0, len(body) or 1, size):
             piece, is_last = body[start : start + size], start + size >= len(body)
@@ -74,6 +74,10 @@ class Call:
         starts = [message for message in self.sent if message["type"] == "http.response.start"]
         assert len(starts) == 1
         return starts[0]["status"]
+
+
+async def nobody(*_args):
+    raise AssertionError("nobody is asked or told")
 
 
 def claim(wait_seconds=20, **fields):
@@ -123,8 +127,33 @@ async def test_news_that_come_while_it_asks_are_not_missed(stream):
     assert await Call(view, stream, claim()).status() == 201
 
 
+async def test_news_that_are_no_input_ask_nobody(stream, monkeypatch):
+    loop, has_looked = asyncio.get_running_loop(), asyncio.Semaphore(0)
+
+    def stands(*_args, **_named):
+        loop.call_soon_threadsafe(has_looked.release)
+        return readers.Stands(0, is_worth_a_claim=False, due_in=None)
+
+    monkeypatch.setattr(readers, "stands", stands)
+    view = View(204)
+    call = Call(view, stream, claim())
+    async with asyncio.timeout(10):
+        await view.asked.wait()
+        await has_looked.acquire()
+
+        await in_thread(write, stream, "a note")
+
+        await has_looked.acquire()
+    call.leave()
+    await call.task
+    assert len(view.bodies) == 1
+
+
 async def test_what_comes_due_makes_it_ask_again(stream, monkeypatch):
-    stands = [readers.Stands(0, due_in=0.05), readers.Stands(0, due_in=None)]
+    stands = [
+        readers.Stands(0, is_worth_a_claim=False, due_in=0.05),
+        readers.Stands(0, is_worth_a_claim=True, due_in=None),
+    ]
     monkeypatch.setattr(readers, "stands", lambda *_args, **_named: stands.pop(0))
 
     assert await Call(View(204, 201), stream, claim()).status() == 201
@@ -241,7 +270,7 @@ async def test_a_request_that_runs_when_the_server_stops_is_finished():
     async def send(message):
         sent.append(message)
 
-    running = asyncio.create_task(Bridge(view)({"headers": []}, None, send))
+    running = asyncio.create_task(Bridge(view)({"headers": []}, nobody, send))
     await is_running.wait()
     running.cancel()
     await asyncio.sleep(0)
@@ -253,7 +282,7 @@ async def test_a_request_that_runs_when_the_server_stops_is_finished():
 
 
 async def test_a_body_that_comes_without_its_length_gets_one():
-    seen = {}
+    seen: dict[str, object] = {}
     pieces = [
         {"type": "http.request", "body": b"one", "more_body": True},
         {"type": "http.request", "body": b"two", "more_body": False},
@@ -266,7 +295,7 @@ async def test_a_body_that_comes_without_its_length_gets_one():
         seen.update(headers=scope["headers"], message=await receive())
 
     scope = {"headers": [(b"transfer-encoding", b"chunked"), (b"accept", b"*/*")]}
-    await Bridge(view)(scope, receive, None)
+    await Bridge(view)(scope, receive, nobody)
 
     assert seen["headers"] == [(b"accept", b"*/*"), (b"content-length", b"6")]
     assert seen["message"] == {"type": "http.request", "body": b"onetwo", "more_body": False}

@@ -277,6 +277,9 @@
     });
   }
 
+  // For tests: as if the network had gone.
+  C.drop = function () { sockets.forEach(function (s) { if (s.ws) s.ws.close(); }); };
+
   C.ready(function () {
     var main = $("main[data-task]"), slug = document.body.dataset.workspace;
     setInterval(age, 30000);

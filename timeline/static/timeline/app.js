@@ -43,6 +43,7 @@
       form.addEventListener("submit", function (ev) {
         if (sent !== null || !box.value.trim()) { ev.preventDefault(); ev.stopImmediatePropagation(); box.focus(); }
         mode = ev.submitter ? ev.submitter.value : "";
+        if (!form.hasAttribute("hx-post")) try { sessionStorage.setItem("sent", JSON.stringify({ key: key, text: box.value })); } catch (e) { /* private mode */ }
       }, true);
       // Whichever button or key it was: those outside the form count as well.
       form.addEventListener("htmx:configRequest", function (ev) { if (mode) ev.detail.parameters.delivery_mode = mode; });
@@ -76,6 +77,12 @@
         form.requestSubmit($('[data-send="' + (ev.shiftKey ? "queue" : "start") + '"]', form));
       });
     });
+  }
+  // A form that went without HTMX: the server leads an accepted message to its own address.
+  function sentBefore() {
+    var was = null;
+    try { was = JSON.parse(sessionStorage.getItem("sent")); sessionStorage.removeItem("sent"); } catch (e) { /* private mode */ }
+    if (was && /^#msg_/.test(location.hash) && store.get(was.key) === was.text) store.set(was.key, "");
   }
   function clock() { return new Date().toTimeString().slice(0, 8); }
 
@@ -192,5 +199,5 @@
     $(".conn-text", c).textContent = text;
     $("use", c).setAttribute("href", { live: "#g-work", offline: "#g-off", catchup: "#g-wait", still: "#g-ready" }[state]);
   };
-  ready(function () { themes(); drafts(); clip(document); transcript(); dialogs(); keys(); });
+  ready(function () { themes(); sentBefore(); drafts(); clip(document); transcript(); dialogs(); keys(); });
 })();
