@@ -192,8 +192,13 @@ class _Run:
         if receipt.sender_task_id is None:
             self._say(place, text)
             return
-        answers = receipt.message_id if receipt.is_handoff else None
-        self._send(place, task_id=receipt.sender_task_id, message=text, in_reply_to=answers)
+        # What answers a reply closes the exchange: two scripts that answer everything come to rest.
+        self._send(
+            place,
+            task_id=receipt.sender_task_id,
+            message=text,
+            in_reply_to=receipt.message_id,
+        )
 
     def _send(self, place: str, **what: Any) -> None:
         """Send; a refusal is a note in the script's timeline and stops nothing else."""
