@@ -31,9 +31,7 @@ def pause(task: Task, *, by: Principal, reason: str = "", clock: Clock) -> Task:
         raise invalid(task, task.status)
     now = clock.now()
     if turns.running_turn(task) is None:
-        tasks.set_status(
-            task, Task.Status.PAUSED, actor=by.actor, now=now, reason=reason or None
-        )
+        tasks.set_status(task, Task.Status.PAUSED, actor=by.actor, now=now, reason=reason or None)
         return task
     tasks.request(task, turns.PAUSE, reason=reason, by=by.actor, now=now)
     text = bodies.keep(

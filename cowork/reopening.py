@@ -5,7 +5,7 @@ from datetime import datetime
 from cowork import conversations, locks, tasks
 from cowork.models import Task
 from teams import members
-from teams.authority import BotMembershipRevoked, BotNotFound
+from teams.authority import BotMembershipRevoked, BotNotFound, is_member
 from teams.models import Bot, Member, Team
 from teams.permissions import May, Principal, require
 from timeline import audit, log
@@ -44,7 +44,7 @@ def reopen(task: Task, *, by: Principal, clock: Clock, repair_membership: bool =
     if old.has_turn:
         raise tasks.TurnRunning
     now = clock.now()
-    if team is not None and not members.is_member(team, bot):
+    if team is not None and not is_member(team, bot):
         if not repair_membership:
             raise BotMembershipRevoked(bot=bot.display_name)
         members.restore(Member.objects.get(team=team, bot=bot), now=now)

@@ -45,7 +45,7 @@ class OnEnd(Protocol):
 class OnFree(Protocol):
     """What follows when a task may start turns again."""
 
-    def __call__(self, task: Task, *, now: datetime) -> None: ...
+    def __call__(self, task: Task, *, now: datetime) -> object: ...
 
 
 # Filled by the upper floor (ARCHITECTURE, ports).

@@ -57,6 +57,7 @@ message_patterns: list[URLPattern | URLResolver] = [
     at("tasks/<uuid:task_id>/stop", "messaging.api_tasks.Stop"),
     at("tasks/<uuid:task_id>/reopen", "messaging.api_tasks.Reopen"),
     at("tasks/<uuid:task_id>/teammates", "messaging.api_tasks.Teammates"),
+    at("tasks/<uuid:task_id>/header", "messaging.api_tasks.Header"),
     at("tasks/<uuid:task_id>/tools", "messaging.api_tasks.Tools"),
     at("tasks/<uuid:task_id>/events", "messaging.api_tasks.Events"),
     at("tasks/<uuid:task_id>/timeline", "messaging.api_tasks.Timeline"),

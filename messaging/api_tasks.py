@@ -11,7 +11,7 @@ from rest_framework.response import Response
 
 from cowork import editing, interrupting, opening, reopening
 from cowork.models import InteractionMode, RuntimeMode, Task
-from messaging import authority, finishing, following_up, output, teammates
+from messaging import authority, finishing, following_up, output, teammates, windows
 from messaging.api import MessageIdField
 from messaging.models import Receipt
 from teams.models import Bot, RuntimeProfile, Team
@@ -263,6 +263,15 @@ class Teammates(ApiView):
     def get(self, request: Request, task_id: UUID) -> Response:
         task = authority.visible_task(principal_of(request), task_id)
         return Response({"results": teammates.rows(task), "next": None})
+
+
+class Header(ApiView):
+    """GET tasks/{id}/header: who of the team is on it, and what needs a person."""
+
+    def get(self, request: Request, task_id: UUID) -> Response:
+        task = authority.visible_task(principal_of(request), task_id)
+        own_name = task.bot.display_name if task.bot else task.title
+        return Response(output.header(windows.header(task, own_name=own_name)))
 
 
 class Tools(ApiView):

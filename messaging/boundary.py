@@ -250,8 +250,8 @@ def wake_the_rest(task: Task) -> None:
     """At the end of a turn what is still queued starts the next one, except closing messages
     and what the loop guard holds (SPEC §6.2)."""
     require_transaction()
-    rest = Receipt.objects.queued().filter(recipient=task, wakes=False, is_closing=False, is_held=False)
-    rest.update(wakes=True)
+    rest = Receipt.objects.queued().filter(recipient=task, wakes=False)
+    rest.filter(is_closing=False, is_held=False).update(wakes=True)
 
 
 def queue_length(task: Task) -> int:

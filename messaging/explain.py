@@ -60,7 +60,7 @@ def blocker_of(receipt: Receipt, *, now: datetime) -> Blocker:
 
 def _blocker_of_queued(receipt: Receipt, task: Task, *, now: datetime) -> Blocker:
     if authority.why_not(receipt) is not None:
-        return Blocker("authorization", receipt.queued_at, "It is quarantined when it is looked at.")
+        return Blocker("authorization", receipt.queued_at, "It is quarantined at the next look.")
     turn = running_turn(task)
     if turn is not None:
         return Blocker("recipient_running", turn.started_at, "It is taken after this turn.")

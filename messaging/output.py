@@ -5,7 +5,7 @@ from typing import Any
 
 from cowork.models import Task, Turn
 from cowork.turns import running_turn
-from messaging import boundary, prompt, replies
+from messaging import boundary, collaboration, prompt, replies
 from messaging.models import Receipt
 from messaging.repeats import Sent
 from messaging.taking import Claimed
@@ -207,6 +207,40 @@ def blocked_on(row: Task) -> dict[str, Any] | None:
         "text": f"Waiting on {name}",
         "task_id": str(waiting.recipient_id),
         "message_id": waiting.message_id,
+    }
+
+
+def header(found: collaboration.Header | None) -> dict[str, Any]:
+    """The collaboration header; empty for a task that never dealt with a teammate."""
+    if found is None:
+        return {
+            "state": None,
+            "text": "",
+            "teammates": [],
+            "handoffs": [],
+            "latest": None,
+            "attention": [],
+        }
+    return {
+        "state": found.state.value,
+        "text": found.text,
+        "teammates": found.teammates,
+        "handoffs": [_handoff(row) for row in found.handoffs],
+        "latest": found.latest,
+        "attention": [_handoff(row) for row in found.attention],
+    }
+
+
+def _handoff(row: collaboration.Handoff) -> dict[str, Any]:
+    return {
+        "direction": "sent" if row.is_sent else "received",
+        "teammate": row.teammate,
+        "preview": row.preview,
+        "receipt_id": row.delivery.receipt_id,
+        "message_id": row.delivery.message_id,
+        "delivery_status": row.delivery.status,
+        "reply_status": row.delivery.reply_status,
+        "at": wire_time(row.at),
     }
 
 

@@ -71,11 +71,16 @@ def _extend(now: datetime) -> int:
         expires_at = max(turn.lease_expires_at, now) + turn.lease
         rows = Turn.objects.filter(pk=turn.pk, status=Turn.Status.RUNNING)
         count += rows.update(lease_expires_at=expires_at)
+    _extend_waits(now)
+    return count
+
+
+def _extend_waits(now: datetime) -> None:
+    """Nobody could answer meanwhile either."""
     for handoff in deadlines.pending().filter(reply_deadline_at__isnull=False):
         length = handoff.reply_timeout or settings.COWORK_REPLY_TIMEOUT
         rows = deadlines.pending().filter(pk=handoff.pk)
         rows.update(reply_deadline_at=max(handoff.reply_deadline_at or now, now) + length)
-    return count
 
 
 def lose_silent_turns(*, clock: Clock) -> int:
@@ -140,9 +145,7 @@ def answer_what_is_owed(*, clock: Clock) -> int:
         is_handoff=True,
         reply_status=Receipt.ReplyStatus.PENDING,
     )
-    ids = owing.exclude(answers__isnull=False).exclude(
-        recipient__in=Task.objects.with_turn()
-    )
+    ids = owing.exclude(answers__isnull=False).exclude(recipient__in=Task.objects.with_turn())
     found = list(ids.order_by().values_list("recipient_id", flat=True).distinct())
     return _each(found, lambda task_id: _answer(task_id, clock=clock))
 

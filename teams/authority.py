@@ -97,6 +97,11 @@ def may_exchange(team: Team | None, *bots: Bot) -> str | None:
     return None
 
 
+def is_member(team: Team, bot: Bot) -> bool:
+    """Whether an active bot belongs to the team now; the lead does without a member row."""
+    return bot.pk in _taking_part(team, bot)
+
+
 def is_usable(team: Team) -> bool:
     """Whether the team, read anew, carries messages at all."""
     return _standing(team) is not None
