@@ -216,6 +216,13 @@ def give_back_unread(
 def _judge_unread(
     receipt: Receipt, *, is_lost: bool, limit: TurnLimit | None, reason: str, now: datetime
 ) -> None:
+    why_not = authority.why_not(receipt)
+    if why_not is not None:
+        # What goes back is asked about again (SPEC §2.4): nobody may claim it to find out.
+        receipts.quarantine(
+            receipt, code=receipts.AUTHORIZATION_REVOKED, reason=why_not, actor=SYSTEM, now=now
+        )
+        return
     is_human = receipt.source != Receipt.Source.AGENT
     if is_human and not is_lost:
         # A person's input is not retried by itself: it fails at once, visibly.

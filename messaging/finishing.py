@@ -172,4 +172,6 @@ def complete(task: Task, *, outcome: str, summary: str, by: Principal, clock: Cl
     tasks.conclude(task, outcome, summary=summary, actor=by.actor, now=now)
     if task.bot_id is not None and task.team_id is not None:
         conversations.choose_current(task.bot_id, task.team_id)
+    # One that had failed may take again what has waited in it.
+    wakes.enqueue_what_waits(task, now=now)
     return task

@@ -17,7 +17,7 @@ from cowork.models import Slot, Task, Turn
 from messaging import boundary, replies, reporting, wakes
 from messaging.finishing import Ending, close
 from messaging.models import Receipt
-from timeline.clock import Clock
+from timeline.clock import Clock, latest
 from timeline.log import SYSTEM
 from timeline.refusals import Refusal
 from timeline.transactions import action
@@ -41,28 +41,37 @@ def recover(*, clock: Clock, is_start: bool = False) -> None:
 @action
 def extend_leases(*, clock: Clock) -> int:
     """Extend every running lease by its full length: nobody could report meanwhile (SPEC §6.8)."""
-    now = clock.now()
-    _beat(now)
+    _last, now = _beat(clock)
     return _extend(now)
 
 
 @action
 def tick(*, clock: Clock) -> int:
     """Note that the server is awake; after a gap, extend the leases once."""
-    now = clock.now()
     running = Turn.objects.filter(status=Turn.Status.RUNNING)
     facts = running.aggregate(oldest=Min("started_at"), shortest=Min("lease"))
     if facts["oldest"] is None:
         return 0
-    last = Slot.objects.filter(name=TICK).values_list("beat_at", flat=True).first()
+    last, now = _beat(clock)
     since = max(last, facts["oldest"]) if last is not None else facts["oldest"]
-    _beat(now)
     longest_nap: timedelta = max(facts["shortest"] / 2, 2 * settings.COWORK_SWEEP)
     return _extend(now) if now - since > longest_nap else 0
 
 
-def _beat(now: datetime) -> None:
-    Slot.objects.update_or_create(name=TICK, defaults={"until": now, "beat_at": now})
+def _beat(clock: Clock) -> tuple[datetime | None, datetime]:
+    """Note a tick; when the one before was, and now.
+
+    Under the lock of its row: of several ticks after a gap, one sees the gap.
+    """
+    began = clock.now()
+    defaults = {"until": began, "beat_at": began}
+    _row, is_first = Slot.objects.get_or_create(name=TICK, defaults=defaults)
+    if is_first:
+        return None, began
+    last = Slot.objects.select_for_update().get(name=TICK).beat_at
+    now = latest(clock.now(), last)
+    Slot.objects.filter(name=TICK).update(until=now, beat_at=now)
+    return last, now
 
 
 def _extend(now: datetime) -> int:

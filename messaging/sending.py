@@ -31,7 +31,7 @@ from timeline.transactions import action
 logger = logging.getLogger(__name__)
 
 SERVER_PREFIX = "cowork:"
-TRIES = 3
+LOOKS = 5
 
 
 class MessageRequired(Refusal):
@@ -58,7 +58,8 @@ class DeliveryFailed(Refusal):
 
 
 class _Moved(Exception):
-    """The conversation that a name stood for has ended before it was locked: there is another."""
+    """The bot's conversation was replaced, or the same id accepted for another one of its
+    conversations, before the locks were there. Nothing was written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +94,7 @@ def send_agent_message(
     draft = Draft(message.strip(), task_id, bot, message_id or None, in_reply_to)
     _check_fields(draft)
     try:
-        return _admit_in_the_end(sender, draft, by=by, clock=clock)
+        return _admit_with_patience(sender, draft, by=by, clock=clock)
     except DatabaseError as error:
         try:
             _tell_failure(sender, by=by, clock=clock)
@@ -102,15 +103,17 @@ def send_agent_message(
         raise DeliveryFailed from error
 
 
-def _admit_in_the_end(sender: Task, draft: Draft, *, by: Principal, clock: Clock) -> Sent:
-    for _try in range(TRIES - 1):
+def _admit_with_patience(sender: Task, draft: Draft, *, by: Principal, clock: Clock) -> Sent:
+    """Admit it; again from the start when what was found moved before it was locked."""
+    for look in range(1, LOOKS + 1):
         try:
             return _admit(sender, draft, by=by, clock=clock)
-        except (IntegrityError, _Moved):
-            # The same id was accepted meanwhile for another conversation of that bot, or its
-            # conversation has ended meanwhile: look again.
+        except _Moved:
             continue
-    return _admit(sender, draft, by=by, clock=clock, is_last=True)
+        except IntegrityError:
+            if look == LOOKS:
+                raise
+    raise DatabaseBusy
 
 
 @action
@@ -141,9 +144,7 @@ def check_message(text: str, message_id: str | None) -> None:
 
 
 @action
-def _admit(
-    sender: Task, draft: Draft, *, by: Principal, clock: Clock, is_last: bool = False
-) -> Sent:
+def _admit(sender: Task, draft: Draft, *, by: Principal, clock: Clock) -> Sent:
     require(by, May.ACT_AS_AGENT)
     authority.require_cover(by, sender)
     earlier = repeats.find(repeats.agent_key(sender, draft.task_id, draft.bot, draft.message_id))
@@ -159,11 +160,15 @@ def _admit(
     key = repeats.Key(f"task:{sender.id}", f"bot:{recipient.bot_id}", "message", draft.message_id)
     earlier = repeats.find(key)  # two equal sends that came at once: the locks order them
     if earlier is not None:
+        if earlier.recipient_id != recipient.id:
+            raise _Moved
         return repeats.answer_locked(
             earlier, text=draft.text, in_reply_to=draft.in_reply_to, by=by, now=now
         )
+    if draft.task_id is None and not recipient.is_current:
+        raise _Moved
     if not conversations.is_usable(recipient):
-        raise TaskEnded if draft.task_id or is_last else _Moved
+        raise TaskEnded
     if not draft.text:
         raise MessageRequired
     correlation = replies.correlate(sender, recipient, draft.in_reply_to)
