@@ -13,12 +13,14 @@ from timeline.bodies import keep
 from timeline.clock import latest
 from timeline.event_types import (
     AgentInterruptConfirmed,
+    EventType,
     TurnCause,
     TurnEnded,
     TurnLimit,
     TurnStarted,
 )
 from timeline.log import Actor
+from timeline.models import Event
 from timeline.refusals import Refusal
 from timeline.transactions import require_transaction
 from timeline.transitions import transition
@@ -87,10 +89,11 @@ def running_turn(task: Task) -> Turn | None:
     return Turn.objects.filter(task=task, status=Turn.Status.RUNNING).first()
 
 
-def require_running(turn: Turn, *, fence: int) -> None:
-    """Raise StaleTurn unless the turn runs and the fence is its own."""
-    if turn.status != Turn.Status.RUNNING or turn.fence != fence:
-        raise StaleTurn
+def started_with(turn: Turn) -> list[str]:
+    """The ids of all inputs that a turn was opened with, whatever became of them."""
+    [begun] = Event.objects.filter(subject=turn.id, type=EventType.TURN_STARTED)
+    ids: list[str] = begun.payload["receipt_ids"]
+    return ids
 
 
 def extend(turn: Turn, *, now: datetime) -> None:

@@ -195,6 +195,11 @@ class Receipt(Stateful):
                 condition=Q(reply_status__isnull=False),
                 name="messaging_receipt_waits",
             ),
+            models.Index(
+                fields=["recipient"],
+                condition=Q(status="delivered", reply_status="pending"),
+                name="messaging_receipt_owed",
+            ),
         ]
 
     def __str__(self) -> str:

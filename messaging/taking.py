@@ -48,6 +48,8 @@ def claim(
     authority.require_cover(by, task)
     if task.team_id is not None:
         locks.lock_team(task.team_id)
+    if task.bot_id is not None and task.status == Task.Status.FAILED:
+        locks.lock_bot(task.bot_id)  # a turn may make it the current conversation again
     task = locks.lock_task(task.id)
     known = _known_turn(task, by, claim_id)
     if known is not None:

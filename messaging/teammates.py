@@ -7,8 +7,6 @@ from cowork.models import Task
 from teams import authority
 from teams.models import Bot, Member, Team
 
-RUNNABLE = frozenset({Task.Status.IDLE, Task.Status.RUNNING, Task.Status.COMPLETED})
-
 
 def rows(task: Task) -> list[dict[str, Any]]:
     """One row per member of the conversation's team, former ones included; oneself as well.

@@ -6,6 +6,7 @@ Next on the path of a message: `messaging/taking.py`.
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from django.db.models import Exists, OuterRef, QuerySet
 from pydantic import BaseModel, ConfigDict
 
 from cowork import outbox, runtimes
@@ -51,9 +52,13 @@ def enqueue_what_waits(task: Task, *, now: datetime) -> bool:
     return due_at <= now
 
 
-def is_promised(task_id: UUID) -> bool:
-    """Whether a wake of the task stands in the outbox."""
-    return OutboxEntry.objects.filter(target=task_id, kind=WAKE_TASK).exists()
+def unpromised(tasks: QuerySet[Task]) -> QuerySet[Task]:
+    """Those of the tasks for which no wake stands in the outbox.
+
+    One that was given up counts: it waits for a person, and must not be given up again and again.
+    """
+    standing = OutboxEntry.objects.filter(target=OuterRef("pk"), kind=WAKE_TASK)
+    return tasks.filter(~Exists(standing))
 
 
 def drop_wake(task: Task) -> None:
