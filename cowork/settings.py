@@ -224,8 +224,13 @@ COWORK_Q_RETRY = env.int("COWORK_Q_RETRY", 90)
 COWORK_DRAIN_LIFE = _seconds("COWORK_DRAIN_LIFE_SECONDS", 20)
 COWORK_SWEEP = _seconds("COWORK_SWEEP_SECONDS", 15)
 COWORK_STALE_QUEUE = _seconds("COWORK_STALE_QUEUE_SECONDS", 300)
+COWORK_MAX_HOPS = env.int("COWORK_MAX_HOPS", 8)
+COWORK_MAX_CHAIN_TURNS = env.int("COWORK_MAX_CHAIN_TURNS", 32)
 COWORK_MESSAGE_MAX_BYTES = env.int("COWORK_MESSAGE_MAX_BYTES", 65_536)
+COWORK_MESSAGE_SCREEN = env.str("COWORK_MESSAGE_SCREEN", "")
 COWORK_QUEUE_MAX = env.int("COWORK_QUEUE_MAX", 5000)
+# The dotted path of a callable that is asked about each message before it is read.
+COWORK_MESSAGE_SCREEN = env.str("COWORK_MESSAGE_SCREEN", "")
 COWORK_CRASH_AT = env.str("COWORK_CRASH_AT", "") if DEBUG else ""
 
 # The worker: django-q2 as it is. The outbox table is the queue, a job is a hint (SPEC §8.8).

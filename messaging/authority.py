@@ -5,7 +5,7 @@ Asked at admission and again at the claim, under the team's lock (SPEC §2.4).
 
 from uuid import UUID
 
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from cowork.models import Task
 from cowork.tasks import TaskNotFound
@@ -30,6 +30,13 @@ def covers(principal: Principal, task: Task) -> bool:
     if principal.task_id is not None:
         return task.id == principal.task_id
     return principal.bot_id is not None and task.bot_id == principal.bot_id
+
+
+def is_sender(principal: Principal, receipt: Receipt) -> bool:
+    """Whether the principal has sent a message, as the agent of its task or in its own name."""
+    if receipt.sender_task is not None:
+        return covers(principal, receipt.sender_task)
+    return receipt.sender_key == f"{principal.kind}:{principal.id}"
 
 
 def require_cover(principal: Principal, task: Task) -> None:
@@ -160,6 +167,19 @@ def why_not(receipt: Receipt) -> str | None:
     if receipt.sender_bot is None or receipt.recipient.bot is None:
         return "It was not sent from one bot to another."
     return authority.may_exchange(receipt.team, receipt.sender_bot, receipt.recipient.bot)
+
+
+def deliverable(rows: QuerySet[Receipt]) -> QuerySet[Receipt]:
+    """Of messages from bot to bot those that may still be delivered: `why_not` as one query."""
+    for bot_id, is_active in (
+        ("sender_bot_id", "sender_bot__is_active"),
+        ("recipient__bot_id", "recipient__bot__is_active"),
+    ):
+        members = Member.objects.active().filter(team=OuterRef("team"), bot=OuterRef(bot_id))
+        rows = rows.filter(Exists(members) | Q(team__lead=F(bot_id)), **{is_active: True})
+    return rows.filter(
+        team__is_active=True, team__is_persistent=True, team__workspace=F("workspace")
+    )
 
 
 def may_still_write(person: Person) -> bool:

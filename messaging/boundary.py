@@ -9,16 +9,16 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.conf import settings
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
-from cowork import turns
+from cowork import conversations, turns
 from cowork.models import Task, Turn
-from messaging import authority, loops, receipts, replies
+from messaging import authority, deadlines, loops, receipts, replies, screen
 from messaging.models import Receipt
 from teams.permissions import Principal
 from timeline.event_types import TurnLimit
 from timeline.log import SYSTEM, Actor
-from timeline.refusals import InvalidRequest
+from timeline.refusals import InvalidRequest, Refusal
 from timeline.transactions import require_transaction
 
 BATCH_INPUTS, BATCH_BYTES = 20, 128 * 1024
@@ -30,6 +30,17 @@ _WAKING = {
     Task.Kind.BOT_CONVERSATION: frozenset({Task.Status.IDLE, Task.Status.COMPLETED}),
     Task.Kind.ROOT: frozenset({Task.Status.IDLE}),
 }
+# Those in which only a follow-up does; it lifts a stop.
+_FOLLOWED = frozenset({Task.Status.FAILED, Task.Status.INTERRUPTED})
+
+
+class QueueFull(Refusal):
+    """{limit} messages wait for this recipient already. Send again when some have been taken."""
+
+    code = "QUEUE_FULL"
+    status = 429
+    shown = ("limit",)
+    retry_after = 5
 
 
 def due_at(task: Task, *, now: datetime) -> datetime | None:
@@ -37,17 +48,17 @@ def due_at(task: Task, *, now: datetime) -> datetime | None:
 
     A task starts a turn exactly when its status allows it and it has a queued receipt that wakes,
     or a schedule is due (SPEC §6.2). The head of the queue may have to wait for its next attempt;
-    younger ones wait behind it.
+    younger ones wait behind it. After a usage limit all wait for its reset, but for a follow-up.
     """
-    if task.is_archived or task.status == Task.Status.RUNNING:
+    if task.is_archived or task.has_turn or task.status == Task.Status.PAUSED:
         return None
-    times: list[datetime] = []
-    if has_wakers(task):
-        head = _queue(task).values_list("due_at", flat=True).first()
-        times += [head] if head is not None else []
-    if task.resumes_at is not None and task.status in _WAKING[Task.Kind(task.kind)]:
-        times.append(task.resumes_at)
-    return min(times, default=None)
+    resumes_at = task.resumes_at if task.status in _WAKING[Task.Kind(task.kind)] else None
+    if not has_wakers(task):
+        return resumes_at
+    head = _queue(task).values_list("due_at", flat=True).first()
+    if head is None or resumes_at is None:
+        return head or resumes_at
+    return min(head, resumes_at) if _follow_ups(task).exists() else resumes_at
 
 
 def may_start(task: Task, *, now: datetime) -> bool:
@@ -60,7 +71,7 @@ def has_wakers(task: Task) -> bool:
     """Whether something queued starts a turn of this task once none runs."""
     wakers = _queue(task).filter(wakes=True)
     is_done_root = task.kind == Task.Kind.ROOT and task.status == Task.Status.COMPLETED
-    if task.status == Task.Status.FAILED or is_done_root:
+    if task.status in _FOLLOWED or is_done_root:
         wakers = wakers.filter(delivery_mode=Receipt.Mode.FOLLOW_UP)
     return wakers.exists()
 
@@ -69,11 +80,14 @@ def _queue(task: Task) -> QuerySet[Receipt]:
     return Receipt.objects.queued().filter(recipient=task).order_by("sequence")
 
 
+def _follow_ups(task: Task) -> QuerySet[Receipt]:
+    return _queue(task).filter(delivery_mode=Receipt.Mode.FOLLOW_UP)
+
+
 def claimable_tasks(principal: Principal, *, now: datetime) -> list[UUID]:
-    """The tasks of an agent that have input to claim now."""
-    own = authority.own_tasks(principal).filter(
-        inbox__status=Receipt.Status.QUEUED, archived_at__isnull=True
-    )
+    """The tasks of an agent that have a turn to claim now."""
+    has_cause = Q(inbox__status=Receipt.Status.QUEUED) | Q(resumes_at__lte=now)
+    own = authority.own_tasks(principal).filter(has_cause, archived_at__isnull=True)
     return [task.id for task in own.distinct() if may_start(task, now=now)]
 
 
@@ -81,7 +95,7 @@ def choose(task: Task) -> list[Receipt]:
     """What the next turn takes (SPEC §6.3): all up to the first waiting follow-up; without one,
     the first message, or a batch where the task takes batches. In order, always."""
     rows = list(receipts.in_full(_queue(task))[: BATCH_INPUTS if task.batch_inputs else 1])
-    follow_up = _queue(task).filter(delivery_mode=Receipt.Mode.FOLLOW_UP).first()
+    follow_up = _follow_ups(task).first()
     if follow_up is not None:
         return list(receipts.in_full(_queue(task)).filter(sequence__lte=follow_up.sequence))
     taken: list[Receipt] = []
@@ -102,19 +116,26 @@ def admit(task: Task, *, now: datetime) -> list[Receipt]:
     """
     require_transaction()
     while chosen := choose(task):
-        refused = [(receipt, authority.why_not(receipt)) for receipt in chosen]
-        held = [(receipt, reason) for receipt, reason in refused if reason is not None]
+        held = [receipt for receipt in chosen if _is_held(receipt, now=now)]
         if not held:
             return chosen
-        for receipt, reason in held:
-            receipts.quarantine(
-                receipt,
-                code=receipts.AUTHORIZATION_REVOKED,
-                reason=reason,
-                actor=SYSTEM,
-                now=now,
-            )
     return []
+
+
+def _is_held(receipt: Receipt, *, now: datetime) -> bool:
+    code, reason = receipts.AUTHORIZATION_REVOKED, authority.why_not(receipt)
+    if reason is None:
+        code, reason = receipts.MESSAGE_UNSAFE, screen.why_unsafe(receipt)
+    if reason is None:
+        return False
+    hold(receipt, code=code, reason=reason, actor=SYSTEM, now=now)
+    return True
+
+
+def hold(receipt: Receipt, *, code: str, reason: str, actor: Actor, now: datetime) -> None:
+    """Quarantine a message; its sender waits some time for a repair."""
+    receipts.quarantine(receipt, code=code, reason=reason, actor=actor, now=now)
+    deadlines.after_failure(receipt, now=now)
 
 
 def ripe(inputs: list[Receipt], *, now: datetime) -> list[Receipt]:
@@ -146,6 +167,7 @@ def open_turn(
     )
     for receipt in inputs:
         receipts.start(receipt, turn=turn, actor=by.actor, now=now)
+    deadlines.begin(inputs, now=now)
     return turn
 
 
@@ -178,6 +200,11 @@ def held_by(turn: Turn) -> list[Receipt]:
     return list(receipts.in_full(Receipt.objects.filter(turn=turn)).order_by("sequence"))
 
 
+def delivered_in(turn: Turn) -> list[Receipt]:
+    """What a turn has taken in, in order."""
+    return [row for row in held_by(turn) if row.status == Receipt.Status.DELIVERED]
+
+
 def _place_of(receipt_id: UUID, turn: Turn, inputs: Sequence[Receipt]) -> int:
     for place, receipt in enumerate(inputs):
         if receipt.id == receipt_id:
@@ -203,12 +230,20 @@ def give_back_unread(
 def _judge_unread(
     receipt: Receipt, *, is_lost: bool, limit: TurnLimit | None, reason: str, now: datetime
 ) -> None:
+    why_not = authority.why_not(receipt)
+    if why_not is not None:
+        # What goes back is asked about again (SPEC §2.4): nobody may claim it to find out.
+        receipts.quarantine(
+            receipt, code=receipts.AUTHORIZATION_REVOKED, reason=why_not, actor=SYSTEM, now=now
+        )
+        return
     is_human = receipt.source != Receipt.Source.AGENT
     if is_human and not is_lost:
         # A person's input is not retried by itself: it fails at once, visibly.
         code = receipts.RUNTIME_LIMIT if limit else receipts.RUNTIME_ERROR
         receipts.fail(receipt, code=code, reason=reason, actor=SYSTEM, now=now)
         return
+    deadlines.clear(receipt)
     if limit is not None:
         # Unavailable is not failed: it costs no attempt (SPEC §6.5).
         looks = min(receipt.limit_count, len(LIMIT_INTERVALS) - 1)
@@ -220,6 +255,7 @@ def _judge_unread(
     if ends >= ENDS_IN_A_ROW:
         code = receipts.POISON_MESSAGE if losses == ends else receipts.RUNTIME_ERROR
         receipts.fail(receipt, code=code, reason=reason, actor=SYSTEM, now=now)
+        deadlines.after_failure(receipt, now=now)
         return
     delays = settings.COWORK_RETRY_DELAYS
     delay = delays[min(ends, len(delays)) - 1]
@@ -227,12 +263,29 @@ def _judge_unread(
     receipts.give_back(receipt, due_at=now + delay, counts=counts, now=now)
 
 
-def wake_the_rest(task: Task) -> None:
+def wake_the_rest(task: Task, *, now: datetime) -> None:
     """At the end of a turn what is still queued starts the next one, except closing messages
-    (SPEC §6.2)."""
+    and what the loop guard holds (SPEC §6.2); a follow-up that came meanwhile does at once,
+    whatever came back before it."""
     require_transaction()
-    rest = Receipt.objects.queued().filter(recipient=task, wakes=False, is_closing=False)
-    rest.update(wakes=True)
+    rest = Receipt.objects.queued().filter(recipient=task, wakes=False)
+    rest.filter(is_closing=False, is_held=False).update(wakes=True)
+    if _follow_ups(task).filter(was_shown=False).exists():
+        receipts.make_due(task, now=now)
+
+
+def takes(receipt: Receipt, recipient: Task) -> bool:
+    """Whether a recipient takes a message that was accepted earlier, by its status (SPEC §6.1)."""
+    is_follow_up = receipt.delivery_mode == Receipt.Mode.FOLLOW_UP
+    return conversations.is_usable(recipient) or (is_follow_up and not recipient.is_archived)
+
+
+def room_in(recipient: Task) -> int:
+    """How many wait for a recipient that has room for one more. Raises QueueFull."""
+    waiting = queue_length(recipient)
+    if waiting >= settings.COWORK_QUEUE_MAX:
+        raise QueueFull(limit=settings.COWORK_QUEUE_MAX)
+    return waiting
 
 
 def queue_length(task: Task) -> int:

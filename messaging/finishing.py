@@ -11,8 +11,8 @@ from uuid import UUID
 from cowork import conversations, locks, tasks, turns
 from cowork.models import Task, Turn
 from cowork.tasks import TurnRunning
-from messaging import authority, boundary, replies, reporting, wakes
-from messaging.reports import AnyReport
+from messaging import authority, boundary, deadlines, replies, reporting, wakes
+from messaging.reports import AnyReport, Stopped
 from teams.permissions import May, Principal, require
 from timeline import bodies, log
 from timeline.clock import Clock
@@ -66,14 +66,17 @@ def _end(
     events: Sequence[AnyReport],
     clock: Clock,
 ) -> bool:
-    if own.status == ending.status and own.fence == fence:
-        return boundary.may_start(own.task, now=clock.now())
     if own.task.team_id is not None:
         locks.lock_team(own.task.team_id)
     askers = frozenset(replies.askers_of(own.task))
-    turn, task, locked = reporting.lock_turn_with(own, fence=fence, more=askers)
+    turn, task, locked = reporting.lock_turn(own, more=askers)
     now = clock.now()
+    if turn.fence == fence and (turn.status == ending.status or turn.was_stopped):
+        return boundary.may_start(task, now=now)  # it has ended so before
+    reporting.require_running(turn, fence=fence)
     reporting.apply(events, turn=turn, task=task, by=by, now=now)
+    if any(isinstance(event, Stopped) for event in events):
+        turns.set_fields(turn, was_stopped=True)
     if ending.text is not None:
         reporting.say(ending.text, own=True, turn=turn, task=task, by=by, now=now)
     close(turn, task, ending=ending, tasks_locked=locked, actor=by.actor, now=now)
@@ -99,17 +102,19 @@ def close(
         kept = bodies.keep(text, workspace_id=task.workspace_id, now=now)
         told = Error(code="RUNTIME_ERROR")
         log.append(task.stream, told, actor=actor, now=now, text=kept, subject=turn.id)
-    boundary.give_back_unread(
+    unread = boundary.give_back_unread(
         turn,
         is_lost=ending.status == Turn.Status.LOST,
         limit=ending.limit,
         reason=error or _reason(ending.status),
         now=now,
     )
-    _resume_after_limit(turn, task, ending.limit)
-    boundary.wake_the_rest(task)
+    if turn.incorporated_at is not None or not unread:
+        _resume_after_limit(task, ending.limit)
+    boundary.wake_the_rest(task, now=now)
     for reply in replies.answer_what_is_owed(task, turn, tasks=tasks_locked, actor=actor, now=now):
         wakes.enqueue_what_waits(reply.recipient, now=now)
+    deadlines.after_turn(boundary.delivered_in(turn), now=now)
     wakes.enqueue_what_waits(task, now=now)
 
 
@@ -122,10 +127,9 @@ def _reason(status: str) -> str:
     }[Turn.Status(status)]
 
 
-def _resume_after_limit(turn: Turn, task: Task, limit: TurnLimit | None) -> None:
-    """A turn that met a usage limit after incorporation is followed by one at its reset."""
-    is_due_later = limit is not None and limit.kind == "usage" and limit.resets_at is not None
-    if is_due_later and turn.incorporated_at is not None and limit is not None:
+def _resume_after_limit(task: Task, limit: TurnLimit | None) -> None:
+    """A turn that met a usage limit with its input taken in is followed by one at the reset."""
+    if limit is not None and limit.kind == "usage" and limit.resets_at is not None:
         task.resumes_at = limit.resets_at
         Task.objects.filter(pk=task.pk).update(resumes_at=limit.resets_at)
 
@@ -171,4 +175,8 @@ def complete(task: Task, *, outcome: str, summary: str, by: Principal, clock: Cl
     tasks.conclude(task, outcome, summary=summary, actor=by.actor, now=now)
     if task.bot_id is not None and task.team_id is not None:
         conversations.choose_current(task.bot_id, task.team_id)
+    # One that had failed may take again what has waited in it.
+    wakes.enqueue_what_waits(task, now=now)
+    if outcome == Task.Status.FAILED:
+        deadlines.recipient_ended(task, actor=by.actor, now=now)
     return task

@@ -2,7 +2,6 @@
 
 import functools
 
-from django.conf import settings
 from django.db import IntegrityError, transaction
 
 from cowork import conversations, locks
@@ -11,7 +10,7 @@ from cowork.tasks import TaskEnded
 from messaging import authority, boundary, loops, receipts, repeats, wakes
 from messaging.models import Receipt
 from messaging.repeats import Sent
-from messaging.sending import MessageRequired, MessageTooLarge
+from messaging.sending import MessageRequired, check_message
 from teams.permissions import May, Principal, require
 from timeline import bodies, crash
 from timeline.clock import Clock
@@ -40,14 +39,13 @@ def follow_up(
 ) -> Sent:
     """Queue a person's or a service's input; a follow-up starts a turn, a message waits for one.
 
-    `expected_turn` is the number of the newest turn that the caller knows, 0 for none. Raises
-    Forbidden, MessageTooLarge, MessageIdConflict, ReceiptClosed, TaskEnded, MessageRequired,
-    ExpectedTurnPassed.
+    `expected_turn` is the number of the newest turn that the caller knows, 0 for none. A person
+    finds room in a full queue. Raises Forbidden, MessageTooLarge, InvalidRequest, TaskEnded,
+    MessageRequired, ExpectedTurnPassed, QueueFull and what a repeat can meet
+    (messaging/repeats.py).
     """
     text = message.strip()
-    size = len(text.encode())
-    if size > settings.COWORK_MESSAGE_MAX_BYTES:
-        raise MessageTooLarge(size=size, limit=settings.COWORK_MESSAGE_MAX_BYTES)
+    check_message(text, message_id)
     asked = functools.partial(
         _admit,
         recipient,
@@ -94,7 +92,8 @@ def _admit(
     if expected_turn is not None and expected_turn != recipient.last_turn:
         raise ExpectedTurnPassed(newest=recipient.last_turn, expected=expected_turn)
     origin = loops.origin_of_person(by.kind, by.id)
-    ahead = boundary.queue_length(recipient)
+    is_person = by.kind == "person"
+    ahead = boundary.queue_length(recipient) if is_person else boundary.room_in(recipient)
     receipt = receipts.queue(
         recipient=recipient,
         text=bodies.keep(text, workspace_id=recipient.workspace_id, now=now),
@@ -105,10 +104,10 @@ def _admit(
         delivery_mode=mode,
         message_id=message_id or str(new_id()),
         source=by.kind,
-        sender_person_id=by.id if by.kind == "person" else None,
+        sender_person_id=by.id if is_person else None,
         sender_label=by.label,
         # Whatever is accepted while a turn runs starts the next one (SPEC §6.2).
-        wakes=is_follow_up or recipient.status == Task.Status.RUNNING,
+        wakes=is_follow_up or recipient.has_turn,
         cause_kind=origin.cause_kind,
         cause_id=origin.cause_id,
         chain=origin.chain,

@@ -2,9 +2,9 @@
 
 from datetime import datetime
 
-from cowork import conversations, locks
+from cowork import locks
 from cowork.models import Task
-from messaging import authority, receipts, wakes
+from messaging import authority, boundary, receipts, wakes
 from messaging.models import Receipt
 from teams.permissions import May, Principal, require
 from timeline import audit
@@ -33,7 +33,7 @@ def release(receipt: Receipt, *, by: Principal, note: str, clock: Clock) -> Rece
     if fresh.status != Receipt.Status.QUARANTINED:
         raise invalid(fresh, fresh.status)
     receipts.require_open(fresh)
-    if not conversations.is_usable(recipient):
+    if not boundary.takes(fresh, recipient):
         raise StillQuarantined(reason="Its conversation takes no messages any more.")
     reason = authority.why_not(fresh)
     if reason is not None:
@@ -42,7 +42,24 @@ def release(receipt: Receipt, *, by: Principal, note: str, clock: Clock) -> Rece
     receipts.queue_again(
         fresh, actor=by.actor, now=now, wakes=not fresh.is_closing, released_by=by.label
     )
+    if fresh.delivery_mode == Receipt.Mode.FOLLOW_UP:
+        receipts.make_due(recipient, now=now)
     _record("release", fresh, by=by, note=note, now=now)
+    wakes.enqueue_what_waits(recipient, now=now)
+    return fresh
+
+
+@action
+def let_go(receipt: Receipt, *, by: Principal, note: str, clock: Clock) -> Receipt:
+    """Let a message that the loop guard has held wake its recipient (SPEC §7.6); audited.
+
+    Raises Forbidden, InvalidTransition.
+    """
+    require(by, May.HANDLE_RECEIPTS)
+    fresh, recipient = _locked(receipt)
+    now = clock.now()
+    receipts.let_go(fresh, actor=by.actor, now=now)
+    _record("let_go", fresh, by=by, note=note, now=now)
     wakes.enqueue_what_waits(recipient, now=now)
     return fresh
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from cowork import conversations, locks
+from cowork import locks
 from cowork.models import Task
 from messaging import authority, boundary, receipts, wakes
 from messaging.models import Receipt
@@ -94,7 +94,7 @@ def answer(
     """Answer a repeat by the state of the first; takes the locks that a new attempt needs.
 
     Raises MessageIdConflict for other content, ReceiptClosed, MessageQuarantined,
-    ConversationUnavailable.
+    ConversationUnavailable, QueueFull.
     """
     _require_same(earlier, text=text, in_reply_to=in_reply_to)
     if earlier.status in (Receipt.Status.STARTED, Receipt.Status.DELIVERED):
@@ -126,11 +126,24 @@ def answer_locked(
 
 def _again(failed: Receipt, *, by: Principal, now: datetime) -> Sent:
     """A failed message is validated again in its own conversation and queued at the tail."""
-    if not conversations.is_usable(failed.recipient) or authority.why_not(failed) is not None:
+    if by.kind != "person":
+        boundary.room_in(failed.recipient)
+    retry(failed, by=by, now=now)
+    return Sent(failed, is_duplicate=False, ahead=boundary.ahead_of(failed))
+
+
+def retry(failed: Receipt, *, by: Principal, now: datetime) -> None:
+    """Queue a failed message again, at the tail, if it may still be delivered; it wakes.
+
+    Raises ConversationUnavailable.
+    """
+    recipient = failed.recipient
+    if not boundary.takes(failed, recipient) or authority.why_not(failed) is not None:
         raise ConversationUnavailable
     receipts.queue_again(failed, actor=by.actor, now=now, wakes=not failed.is_closing)
-    wakes.enqueue_what_waits(failed.recipient, now=now)
-    return Sent(failed, is_duplicate=False, ahead=boundary.ahead_of(failed))
+    if failed.delivery_mode == Receipt.Mode.FOLLOW_UP:
+        receipts.make_due(recipient, now=now)
+    wakes.enqueue_what_waits(recipient, now=now)
 
 
 def _require_same(earlier: Receipt, *, text: str, in_reply_to: str | None) -> None:

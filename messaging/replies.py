@@ -2,11 +2,13 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from django.db.models import Exists, OuterRef, QuerySet
 
-from cowork import conversations
+from cowork import conversations, turns
 from cowork.models import Task, Turn
 from messaging import authority, loops, receipts
 from messaging.models import Receipt
@@ -32,10 +34,12 @@ class Correlation:
 
     in_reply_to: Receipt | None = None
     is_closing: bool = False
+    # It names a handoff that is answered already: an ordinary message (SPEC §7.1).
+    is_second: bool = False
 
     @property
     def is_handoff(self) -> bool:
-        return self.in_reply_to is None and not self.is_closing
+        return (self.in_reply_to is None or self.is_second) and not self.is_closing
 
 
 def correlate(sender: Task, recipient: Task, in_reply_to: str | None) -> Correlation:
@@ -58,9 +62,8 @@ def _named(rows: QuerySet[Receipt], in_reply_to: str) -> Correlation:
         raise InReplyToInvalid(named=in_reply_to)
     if not found.is_handoff:
         return Correlation(in_reply_to=found, is_closing=True)
-    if found.reply_status == Receipt.ReplyStatus.RECEIVED:
-        return Correlation()  # one reply answers one handoff; a second is an ordinary message
-    return Correlation(in_reply_to=found)
+    is_open = _unanswered(Receipt.objects.filter(pk=found.pk)).exists()
+    return Correlation(in_reply_to=found, is_second=not is_open)
 
 
 def _unanswered(rows: QuerySet[Receipt]) -> QuerySet[Receipt]:
@@ -92,21 +95,48 @@ def receive(reply: Receipt, *, actor: Actor, now: datetime) -> None:
 
 def waits_for(task: Task) -> QuerySet[Receipt]:
     """The pending handoffs of the task's current human turn, oldest first (SPEC §7.4)."""
-    rows = Receipt.objects.filter(
-        sender_task=task,
-        reply_status=Receipt.ReplyStatus.PENDING,
-        sender_turn__gte=task.human_turn,
+    rows = _pending(sender_task=task, sender_turn__gte=task.human_turn)
+    return rows.order_by("accepted_at", "id")
+
+
+def _pending(**whose: Any) -> QuerySet[Receipt]:
+    """Handoffs that may still be answered."""
+    return Receipt.objects.filter(
+        reply_status=Receipt.ReplyStatus.PENDING, closed_at__isnull=True, **whose
     )
-    at_rest = (Receipt.Status.FAILED, Receipt.Status.QUARANTINED)
-    return rows.exclude(status__in=at_rest, closed_at__isnull=False).order_by("accepted_at", "id")
 
 
 def owed(task: Task) -> QuerySet[Receipt]:
     """The delivered handoffs to a task that it has sent no answer to, oldest first."""
-    rows = _unanswered(Receipt.objects.filter(recipient=task))
-    rows = rows.filter(reply_status=Receipt.ReplyStatus.PENDING)
-    # One automatic reply answers a handoff, whatever becomes of it.
-    return rows.exclude(answers__is_automatic=True).order_by("sequence")
+    return _owed(Receipt.objects.filter(recipient=task)).order_by("sequence")
+
+
+def _owed(rows: QuerySet[Receipt]) -> QuerySet[Receipt]:
+    """What was sent counts, whatever became of it, but for an answer that was taken back; one
+    automatic reply is all that a handoff gets."""
+    waiting = rows.filter(
+        status=Receipt.Status.DELIVERED,
+        is_handoff=True,
+        reply_status=Receipt.ReplyStatus.PENDING,
+    )
+    answers = Receipt.objects.filter(
+        in_reply_to=OuterRef("pk"), sender_task=OuterRef("recipient")
+    ).exclude(failure_code=receipts.WITHDRAWN, is_automatic=False)
+    return waiting.filter(~Exists(answers))
+
+
+def tasks_that_owe() -> list[UUID]:
+    """The tasks that run no turn and have an automatic reply to send now. Those that wait for
+    somebody and those whose requester is out of reach are not among them."""
+    waits = _pending(
+        sender_task=OuterRef("recipient"), sender_turn__gte=OuterRef("recipient__human_turn")
+    )
+    rows = authority.deliverable(_owed(Receipt.objects.all())).filter(
+        ~Exists(waits), sender_task__archived_at__isnull=True
+    )
+    rows = rows.exclude(sender_task__status=Task.Status.FAILED)
+    rows = rows.exclude(recipient__in=Task.objects.with_turn())
+    return list(rows.order_by("recipient_id").values_list("recipient_id", flat=True).distinct())
 
 
 def askers_of(task: Task) -> set[UUID]:
@@ -146,10 +176,10 @@ def _automatic_text(handoff: Receipt, turn: Turn | None) -> str:
     """The turn's final text where the handoff was its single input; else why there is none."""
     if turn is None:
         return "BLOCKED: the work ended without an answer."
-    inputs = list(turn.inputs.values_list("pk", flat=True)[:2])
-    final = turn.final_text.text if turn.final_text else None
-    if turn.status == Turn.Status.DONE and inputs == [handoff.pk] and final:
-        return final
+    final = (turn.final_text.text or "").strip() if turn.final_text else ""
+    is_single = turns.started_with(turn) == [str(handoff.pk)]
+    if turn.status == Turn.Status.DONE and is_single and final:
+        return _fitting(final)
     endings = {
         Turn.Status.DONE: "its turn ended without an answer to this message",
         Turn.Status.ABORTED: "its turn was stopped before it answered",
@@ -159,10 +189,20 @@ def _automatic_text(handoff: Receipt, turn: Turn | None) -> str:
     return f"BLOCKED: {endings[Turn.Status(turn.status)]}."
 
 
+def _fitting(text: str) -> str:
+    """The text, or as much of it as a message holds, at the edge of a character."""
+    limit, size = settings.COWORK_MESSAGE_MAX_BYTES, len(text.encode())
+    if size <= limit:
+        return text
+    note = f"\n[cut: the whole text has {size} bytes]"
+    return text.encode()[: limit - len(note)].decode(errors="ignore") + note
+
+
 def _reply(
     handoff: Receipt, task: Task, asker: Task, *, text: str, actor: Actor, now: datetime
 ) -> Receipt:
     origin = loops.origin_of(task, None)
+    is_held = loops.holds(origin)
     return receipts.queue(
         recipient=asker,
         text=keep(text, workspace_id=task.workspace_id, now=now),
@@ -178,7 +218,8 @@ def _reply(
         sender_label=task.bot.display_name if task.bot else task.title,
         sender_turn=task.last_turn,
         team=handoff.team,
-        wakes=True,
+        wakes=not is_held,
+        is_held=is_held,
         in_reply_to=handoff,
         is_automatic=True,
         cause_kind=origin.cause_kind,

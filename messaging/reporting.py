@@ -18,8 +18,7 @@ from messaging.reports import AnyReport
 from teams.permissions import Principal
 from timeline import bodies, crash, log
 from timeline.clock import Clock
-from timeline.event_types import AssistantMessage, EventType, Note, ToolActivity
-from timeline.models import Event
+from timeline.event_types import AssistantMessage, Note, ToolActivity
 from timeline.refusals import Forbidden, NotFound
 from timeline.transactions import action
 
@@ -32,7 +31,8 @@ def report(
 
     Raises NotFound, Forbidden, StaleTurn (with what comes again), InvalidRequest.
     """
-    turn, task, _tasks = lock_turn_with(own_turn(turn_id, by=by), fence=fence)
+    turn, task, _tasks = lock_turn(own_turn(turn_id, by=by))
+    require_running(turn, fence=fence)
     now = clock.now()
     apply(events, turn=turn, task=task, by=by, now=now)
     turns.extend(turn, now=now)
@@ -45,7 +45,8 @@ def report(
 @action
 def heartbeat(*, turn_id: UUID, by: Principal, fence: int, clock: Clock) -> Turn:
     """Keep a running turn alive. Raises NotFound, Forbidden, StaleTurn."""
-    turn, _task, _tasks = lock_turn_with(own_turn(turn_id, by=by), fence=fence)
+    turn, _task, _tasks = lock_turn(own_turn(turn_id, by=by))
+    require_running(turn, fence=fence)
     turns.extend(turn, now=clock.now())
     return turn
 
@@ -67,18 +68,20 @@ def own_turn(turn_id: UUID, *, by: Principal) -> Turn:
     return turn
 
 
-def lock_turn_with(
-    own: Turn, *, fence: int, more: frozenset[UUID] = frozenset()
+def lock_turn(
+    own: Turn, *, more: frozenset[UUID] = frozenset()
 ) -> tuple[Turn, Task, dict[UUID, Task]]:
-    """Lock a running turn, its task, those whose messages it holds, and `more` tasks.
-
-    Raises StaleTurn, which names what had started in it and comes again.
-    """
+    """Lock a turn, its task, those whose messages it holds, and `more` tasks."""
     tasks = locks.lock_tasks(own.task_id, *more, *senders_of(own))
     turn = locks.lock_turn(own.id)
+    return turn, tasks[turn.task_id], tasks
+
+
+def require_running(turn: Turn, *, fence: int) -> None:
+    """Raise StaleTurn, which names what had started in it and comes again, unless the turn runs
+    and the fence is its own."""
     if turn.status != Turn.Status.RUNNING or turn.fence != fence:
         raise turns.StaleTurn(requeued=requeued_from(turn))
-    return turn, tasks[turn.task_id], tasks
 
 
 def senders_of(turn: Turn) -> set[UUID]:
@@ -89,9 +92,9 @@ def senders_of(turn: Turn) -> set[UUID]:
 
 def requeued_from(turn: Turn) -> list[str]:
     """The inputs that a turn had started and that wait again or have gone to a later one."""
-    [begun] = Event.objects.filter(subject=turn.id, type=EventType.TURN_STARTED)
-    started = begun.payload["receipt_ids"]
-    gone = Receipt.objects.filter(pk__in=started).exclude(turn=turn).order_by("sequence")
+    at_rest = (Receipt.Status.FAILED, Receipt.Status.QUARANTINED)
+    rows = Receipt.objects.filter(pk__in=turns.started_with(turn)).exclude(turn=turn)
+    gone = rows.exclude(status__in=at_rest).order_by("sequence")
     return [str(receipt_id) for receipt_id in gone.values_list("pk", flat=True)]
 
 
@@ -116,6 +119,8 @@ def _apply_one(event: AnyReport, *, turn: Turn, task: Task, by: Principal, now: 
             kept = bodies.keep(text, workspace_id=task.workspace_id, now=now)
             told = Note(level=level)
             log.append(task.stream, told, actor=by.actor, now=now, text=kept, subject=turn.id)
+        case reports.Stopped():
+            pass  # messaging/finishing.py ends the turn
         case reports.ToolActivity(label=label, phase=phase):
             activity = ToolActivity(label=label, phase=phase)
             log.append(task.stream, activity, actor=by.actor, now=now, subject=turn.id)

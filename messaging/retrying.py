@@ -1,9 +1,8 @@
 """Retrying: a failed message is queued again (SPEC §5)."""
 
-from cowork import conversations, locks
-from messaging import authority, receipts, wakes
+from cowork import locks
+from messaging import authority, receipts, repeats
 from messaging.models import Receipt
-from messaging.repeats import ConversationUnavailable
 from teams.permissions import May, Principal, may
 from timeline import audit
 from timeline.clock import Clock
@@ -19,7 +18,7 @@ def retry(receipt: Receipt, *, by: Principal, clock: Clock, note: str = "") -> R
     For its sender and operators. Raises Forbidden, InvalidTransition, ReceiptClosed,
     ConversationUnavailable when its recipient can't take it any more.
     """
-    is_sender = receipt.sender_task is not None and authority.covers(by, receipt.sender_task)
+    is_sender = authority.is_sender(by, receipt)
     if not is_sender and not may(by, May.HANDLE_RECEIPTS):
         raise Forbidden
     if receipt.team_id is not None:
@@ -30,12 +29,8 @@ def retry(receipt: Receipt, *, by: Principal, clock: Clock, note: str = "") -> R
     receipts.require_open(fresh)
     if fresh.status != Receipt.Status.FAILED:
         raise invalid(fresh, fresh.status)
-    is_usable = conversations.is_usable(recipient)
-    is_follow_up = fresh.delivery_mode == Receipt.Mode.FOLLOW_UP and not recipient.is_archived
-    if not (is_usable or is_follow_up) or authority.why_not(fresh) is not None:
-        raise ConversationUnavailable
     now = clock.now()
-    receipts.queue_again(fresh, actor=by.actor, now=now, wakes=not fresh.is_closing)
+    repeats.retry(fresh, by=by, now=now)
     if not is_sender:
         audit.record(
             "retry",
@@ -46,5 +41,4 @@ def retry(receipt: Receipt, *, by: Principal, clock: Clock, note: str = "") -> R
             note=note,
             now=now,
         )
-    wakes.enqueue_what_waits(recipient, now=now)
     return fresh

@@ -4,7 +4,9 @@ Next on the path of a message: `teams/authority.py`.
 """
 
 import functools
+import logging
 from dataclasses import dataclass
+from datetime import timedelta
 from uuid import UUID
 
 from django.conf import settings
@@ -24,10 +26,13 @@ from timeline import bodies, crash, log
 from timeline.clock import Clock
 from timeline.event_types import Error
 from timeline.ids import new_id
-from timeline.refusals import Forbidden, InvalidRequest, Refusal
+from timeline.refusals import DatabaseBusy, Forbidden, InvalidRequest, Refusal
 from timeline.transactions import action
 
+logger = logging.getLogger(__name__)
+
 SERVER_PREFIX = "cowork:"
+LOOKS = 5
 
 
 class MessageRequired(Refusal):
@@ -45,21 +50,17 @@ class MessageTooLarge(Refusal):
     shown = ("limit", "size")
 
 
-class QueueFull(Refusal):
-    """{limit} messages wait for this recipient already. Send again when some have been taken."""
-
-    code = "QUEUE_FULL"
-    status = 429
-    shown = ("limit",)
-    retry_after = 5
-
-
 class DeliveryFailed(Refusal):
     """The message was not accepted: the database failed. The same id is safe to send again."""
 
     code = "BOT_MESSAGE_DELIVERY_FAILED"
     status = 503
     retry_after = 2
+
+
+class _Moved(Exception):
+    """The bot's conversation was replaced, or the same id accepted for another one of its
+    conversations, before the locks were there. Nothing was written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +72,7 @@ class Draft:
     bot: str | None
     message_id: str | None
     in_reply_to: str | None
+    reply_timeout: timedelta | None
 
 
 def send_agent_message(
@@ -83,6 +85,7 @@ def send_agent_message(
     bot: str | None = None,
     message_id: str = "",
     in_reply_to: str | None = None,
+    reply_timeout_seconds: int | None = None,
 ) -> Sent:
     """Queue a message of an agent for a teammate's conversation; durable when this returns.
 
@@ -91,16 +94,30 @@ def send_agent_message(
     BotMembershipRevoked, BotTeamUnavailable, MessageRequired, InReplyToInvalid, QueueFull and
     what a repeat can meet (messaging/repeats.py).
     """
-    draft = Draft(message.strip(), task_id, bot, message_id or None, in_reply_to)
+    timeout = timedelta(seconds=reply_timeout_seconds) if reply_timeout_seconds else None
+    draft = Draft(message.strip(), task_id, bot, message_id or None, in_reply_to, timeout)
     _check_fields(draft)
     try:
-        return _admit(sender, draft, by=by, clock=clock)
-    except IntegrityError:
-        # The same id was accepted meanwhile, for another conversation of that bot: look again.
-        return _admit(sender, draft, by=by, clock=clock)
+        return _admit_with_patience(sender, draft, by=by, clock=clock)
     except DatabaseError as error:
-        _tell_failure(sender, by=by, clock=clock)
+        try:
+            _tell_failure(sender, by=by, clock=clock)
+        except (DatabaseError, DatabaseBusy):
+            logger.warning("a failed send could not be told at its sender", exc_info=True)
         raise DeliveryFailed from error
+
+
+def _admit_with_patience(sender: Task, draft: Draft, *, by: Principal, clock: Clock) -> Sent:
+    """Admit it; again from the start when what was found moved before it was locked."""
+    for look in range(1, LOOKS + 1):
+        try:
+            return _admit(sender, draft, by=by, clock=clock)
+        except _Moved:
+            continue
+        except IntegrityError:
+            if look == LOOKS:
+                raise
+    raise DatabaseBusy
 
 
 @action
@@ -113,12 +130,20 @@ def _tell_failure(sender: Task, *, by: Principal, clock: Clock) -> None:
 
 
 def _check_fields(draft: Draft) -> None:
-    size = len(draft.text.encode())
-    if size > settings.COWORK_MESSAGE_MAX_BYTES:
-        raise MessageTooLarge(size=size, limit=settings.COWORK_MESSAGE_MAX_BYTES)
+    check_message(draft.text, draft.message_id)
     if draft.task_id is None and not draft.bot:
         raise authority.TaskIdRequired(reason="Name the recipient: task_id or bot.")
-    if draft.message_id and draft.message_id.startswith(SERVER_PREFIX):
+
+
+def check_message(text: str, message_id: str | None) -> None:
+    """What can be said of a message without a look at the rows.
+
+    Raises MessageTooLarge, InvalidRequest for an id of the server's own.
+    """
+    size = len(text.encode())
+    if size > settings.COWORK_MESSAGE_MAX_BYTES:
+        raise MessageTooLarge(size=size, limit=settings.COWORK_MESSAGE_MAX_BYTES)
+    if message_id and message_id.startswith(SERVER_PREFIX):
         raise InvalidRequest(reason=f"message_id: {SERVER_PREFIX} is the server's own.")
 
 
@@ -139,19 +164,22 @@ def _admit(sender: Task, draft: Draft, *, by: Principal, clock: Clock) -> Sent:
     key = repeats.Key(f"task:{sender.id}", f"bot:{recipient.bot_id}", "message", draft.message_id)
     earlier = repeats.find(key)  # two equal sends that came at once: the locks order them
     if earlier is not None:
+        if earlier.recipient_id != recipient.id:
+            raise _Moved
         return repeats.answer_locked(
             earlier, text=draft.text, in_reply_to=draft.in_reply_to, by=by, now=now
         )
+    if draft.task_id is None and not recipient.is_current:
+        raise _Moved
     if not conversations.is_usable(recipient):
         raise TaskEnded
     if not draft.text:
         raise MessageRequired
     correlation = replies.correlate(sender, recipient, draft.in_reply_to)
-    waiting = boundary.queue_length(recipient)
-    if waiting >= settings.COWORK_QUEUE_MAX:
-        raise QueueFull(limit=settings.COWORK_QUEUE_MAX)
+    waiting = boundary.room_in(recipient)
     running = running_turn(sender)
     origin = loops.origin_of(sender, running)
+    is_held = loops.holds(origin)
     receipt = receipts.queue(
         recipient=recipient,
         text=bodies.keep(draft.text, workspace_id=sender.workspace_id, now=now),
@@ -168,11 +196,13 @@ def _admit(sender: Task, draft: Draft, *, by: Principal, clock: Clock) -> Sent:
         sender_turn=sender.last_turn,
         team=team,
         # A teammate's message wakes; one that only closes an exchange does not (SPEC §6.2, §7.6).
-        wakes=not correlation.is_closing,
+        wakes=not (correlation.is_closing or is_held),
+        is_held=is_held,
         in_reply_to=correlation.in_reply_to,
         is_handoff=correlation.is_handoff,
         is_closing=correlation.is_closing,
         reply_status=Receipt.ReplyStatus.PENDING if correlation.is_handoff else None,
+        reply_timeout=draft.reply_timeout if correlation.is_handoff else None,
         cause_kind=origin.cause_kind,
         cause_id=origin.cause_id,
         chain=origin.chain,

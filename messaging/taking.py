@@ -48,11 +48,13 @@ def claim(
     authority.require_cover(by, task)
     if task.team_id is not None:
         locks.lock_team(task.team_id)
+    if task.bot_id is not None and task.status == Task.Status.FAILED:
+        locks.lock_bot(task.bot_id)  # a turn may make it the current conversation again
     task = locks.lock_task(task.id)
     known = _known_turn(task, by, claim_id)
     if known is not None:
         return Claimed(known, task, boundary.held_by(known), is_known=True)
-    if task.status == Task.Status.RUNNING:
+    if task.has_turn:
         raise TurnRunning
     if start and task.is_archived:
         raise TaskEnded

@@ -6,12 +6,16 @@ Next on the path of a message: `messaging/taking.py`.
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from django.db.models import Exists, OuterRef, QuerySet
 from pydantic import BaseModel, ConfigDict
 
 from cowork import outbox, runtimes
 from cowork.kinds import DONE, Answer, Kind, Wait
 from cowork.models import OutboxEntry, Task
 from messaging import boundary
+from timeline import log
+from timeline.event_types import WakeSkipped
+from timeline.log import SYSTEM
 
 WAKE_TASK = "wake-task"
 # The intervals at which a runtime out of reach is looked for; the last one repeats (SPEC §6.5).
@@ -48,9 +52,13 @@ def enqueue_what_waits(task: Task, *, now: datetime) -> bool:
     return due_at <= now
 
 
-def is_promised(task_id: UUID) -> bool:
-    """Whether a wake of the task stands in the outbox."""
-    return OutboxEntry.objects.filter(target=task_id, kind=WAKE_TASK).exists()
+def unpromised(tasks: QuerySet[Task]) -> QuerySet[Task]:
+    """Those of the tasks for which no wake stands in the outbox.
+
+    One that was given up counts: it waits for a person, and must not be given up again and again.
+    """
+    standing = OutboxEntry.objects.filter(target=OuterRef("pk"), kind=WAKE_TASK)
+    return tasks.filter(~Exists(standing))
 
 
 def drop_wake(task: Task) -> None:
@@ -68,11 +76,14 @@ def tell_runtime(entry: OutboxEntry) -> None:
 def wake_task(entry: OutboxEntry, _told: object, now: datetime) -> Answer:
     """Inside: keep the promise while something may start; its claim drops it."""
     task = Task.objects.get(pk=entry.target)
-    if task.status == Task.Status.RUNNING:
+    if task.has_turn:
         # The end of the turn asks what waits, and wakes this entry then.
         return Wait() if boundary.has_wakers(task) else DONE
     due_at = boundary.due_at(task, now=now)
     if due_at is None:
+        if task.status == Task.Status.INTERRUPTED:
+            told = WakeSkipped(why="stopped")
+            log.append(task.stream, told, actor=SYSTEM, now=now)
         return DONE
     if due_at > now:
         return Wait(until=due_at)

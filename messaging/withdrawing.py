@@ -15,15 +15,9 @@ def withdraw(receipt: Receipt, *, by: Principal, clock: Clock) -> Receipt:
 
     Raises Forbidden for anybody but its sender, InvalidTransition with the present status.
     """
-    if not _is_sender(receipt, by):
+    if not authority.is_sender(by, receipt):
         raise Forbidden
     locks.lock_task(receipt.recipient_id)
     fresh: Receipt = receipts.in_full(Receipt.objects.filter(pk=receipt.pk)).get()
     receipts.withdraw(fresh, actor=by.actor, now=clock.now())
     return fresh
-
-
-def _is_sender(receipt: Receipt, by: Principal) -> bool:
-    if receipt.sender_task is not None:
-        return authority.covers(by, receipt.sender_task)
-    return receipt.sender_key == f"{by.kind}:{by.id}"
