@@ -114,10 +114,8 @@ def test_each_proof_comes_by_itself(stage: Stage) -> None:
 
     stage.send("forge", "atlas", "ack-1")
     stage.end("forge")
-    assert not check.has_passed
     stage.take("atlas")
     assert "reply_received" not in proven(check)
-    assert not check.is_over
     stage.report("atlas", type="incorporated")
 
     assert proven(check) == set(smoke.PROOFS)
