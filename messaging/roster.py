@@ -53,6 +53,7 @@ _GLYPHS = {
     Readiness.RETRY: ("fail", "you"),
     Readiness.UNAVAILABLE: ("off", "stop"),
 }
+_NEED_A_PERSON = (Readiness.NEEDS_INPUT, Readiness.RETRY, Readiness.UNAVAILABLE)
 _RESULTS = {
     Turn.Status.RUNNING: Result.RUNNING,
     Turn.Status.DONE: Result.COMPLETED,
@@ -103,7 +104,7 @@ class Row:
 
     @property
     def needs_you(self) -> bool:
-        return self.readiness in (Readiness.RETRY, Readiness.UNAVAILABLE)
+        return self.readiness in _NEED_A_PERSON
 
     @property
     def is_working(self) -> bool:
