@@ -4,21 +4,25 @@ from typing import Any
 from uuid import UUID
 
 from django.db.models import QuerySet
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from cowork import editing, opening
 from cowork.models import InteractionMode, RuntimeMode, Task
-from messaging import authority, finishing, following_up, output
+from messaging import authority, finishing, following_up, output, sending
 from messaging.api import MessageIdField
 from messaging.models import Receipt
+from messaging.schema import EventPage, TimelinePage
+from messaging.wire import FollowUpRow, TaskRow, choice
 from teams.models import Bot, RuntimeProfile, Team
 from teams.permissions import May, Principal, require
 from teams.wire import principal_of
 from timeline import log, projection, shutdown
 from timeline.clock import system_clock
 from timeline.refusals import InvalidRequest
+from timeline.schema import LIMIT, described, paged
 from timeline.wire import (
     ApiView,
     StrictBooleanField,
@@ -53,14 +57,29 @@ class Tasks(ApiView):
         runtime = StrictCharField(max_length=63, required=False, allow_null=True, default=None)
         batch_inputs = StrictBooleanField(required=False, allow_null=True, default=None)
 
+    @paged(
+        TaskRow,
+        choice("kind", Task.Kind.values),
+        choice("status", Task.Status.values),
+        choice("archived", ["true", "false"]),
+        OpenApiParameter("bot", str, description="A handle."),
+        summary="Tasks that the caller may see, newest first",
+    )
     def get(self, request: Request) -> Response:
         rows = _filtered(authority.visible_tasks(principal_of(request)), request)
         rows = rows.select_related(*_WITH)
         return page(rows, request, order=("-created_at", "-id"), render=output.task)
 
+    @described(
+        summary="Make a dormant task; a prompt is its first follow-up",
+        takes=Input,
+        gives=TaskRow,
+        status=201,
+    )
     def post(self, request: Request) -> Response:
         require(principal_of(request), May.OPEN_TASKS)
         asked = given(self.Input, request.data)
+        sending.check_message(asked["prompt"].strip(), None)  # before anything is made
         task = _opened(principal_of(request), asked)
         if asked["prompt"].strip():
             following_up.follow_up(
@@ -152,9 +171,11 @@ class TaskDetail(ApiView):
         interaction_mode = serializers.ChoiceField(choices=InteractionMode.choices, required=False)
         batch_inputs = StrictBooleanField(required=False)
 
+    @described(summary="A task", gives=TaskRow)
     def get(self, request: Request, task_id: UUID) -> Response:
         return Response(output.task(authority.visible_task(principal_of(request), task_id)))
 
+    @described(summary="Change a task (operator)", takes=Input, gives=TaskRow)
     def patch(self, request: Request, task_id: UUID) -> Response:
         task = authority.visible_task(principal_of(request), task_id)
         require(principal_of(request), May.EDIT_TASKS)
@@ -176,6 +197,13 @@ class FollowUps(ApiView):
             min_value=0, max_value=2**31 - 1, required=False, allow_null=True, default=None
         )
 
+    @described(
+        summary="Give a task input; 200 is a duplicate (operator, service)",
+        takes=Input,
+        gives=FollowUpRow,
+        status=202,
+        also={200: FollowUpRow},
+    )
     def post(self, request: Request, task_id: UUID) -> Response:
         shutdown.refuse_when_stopping()
         task = authority.visible_task(principal_of(request), task_id)
@@ -196,6 +224,12 @@ class Complete(ApiView):
         outcome = serializers.ChoiceField(choices=[Task.Status.COMPLETED, Task.Status.FAILED])
         summary = StrictCharField(max_length=12_000, allow_blank=True)
 
+    @described(
+        summary="Say that the work is done or has failed (its agent, operator)",
+        takes=Input,
+        gives=TaskRow,
+        status=202,
+    )
     def post(self, request: Request, task_id: UUID) -> Response:
         task = authority.visible_task(principal_of(request), task_id)
         if not authority.covers(principal_of(request), task):
@@ -208,6 +242,18 @@ class Complete(ApiView):
 class Events(ApiView):
     """GET tasks/{id}/events?after=SEQ&limit=: oldest first."""
 
+    @described(
+        summary="The timeline of a task, oldest first",
+        gives=EventPage,
+        asks=[
+            OpenApiParameter(
+                "after",
+                {"type": "integer", "minimum": 0, "default": 0},
+                description="The number of the last event that is known.",
+            ),
+            LIMIT,
+        ],
+    )
     def get(self, request: Request, task_id: UUID) -> Response:
         task = authority.visible_task(principal_of(request), task_id)
         after = request.query_params.get("after", "0")
@@ -225,6 +271,7 @@ class Events(ApiView):
 class Timeline(ApiView):
     """GET tasks/{id}/timeline: the rows that a person reads, one per message."""
 
+    @described(summary="The timeline of a task as a person reads it", gives=TimelinePage)
     def get(self, request: Request, task_id: UUID) -> Response:
         task = authority.visible_task(principal_of(request), task_id)
         return Response({"results": projection.rows_of(task.stream), "next": None})

@@ -56,6 +56,7 @@ class ToolActivity(Report):
     phase: Label
 
 
+KINDS: tuple[type[Report], ...] = (Accepted, Incorporated, AssistantMessage, Note, ToolActivity)
 AnyReport = Annotated[
     Accepted | Incorporated | AssistantMessage | Note | ToolActivity,
     Field(discriminator="type"),
