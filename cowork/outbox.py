@@ -203,5 +203,7 @@ def _delete(entries: QuerySet[OutboxEntry]) -> int:
     if not ids:
         return 0
     deleted, _ = entries.filter(id__in=ids).delete()
-    OutboxLane.objects.filter(entry_id__in=ids).delete()
+    # One that began to run after it was found at rest is still there, and on its lanes.
+    kept = OutboxEntry.objects.filter(id__in=ids).values_list("id", flat=True)
+    OutboxLane.objects.filter(entry_id__in=set(ids).difference(kept)).delete()
     return deleted

@@ -4,6 +4,7 @@ The first stop on the path of a message; next: `messaging/sending.py`.
 """
 
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -15,7 +16,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from messaging import (
+    attention,
     authority,
+    explain,
     output,
     quarantining,
     receipts,
@@ -25,7 +28,9 @@ from messaging import (
     withdrawing,
 )
 from messaging.models import Receipt
+from messaging.schema import AttentionRow, ExplainRow
 from messaging.wire import ReceiptInFull, ReceiptRow, SentRow, choice
+from teams.permissions import Principal
 from teams.wire import principal_of
 from timeline import shutdown
 from timeline.clock import system_clock
@@ -34,11 +39,13 @@ from timeline.schema import described, paged
 from timeline.wire import (
     ApiView,
     StrictCharField,
+    StrictIntegerField,
     StrictSerializer,
     StrictUUIDField,
     as_uuid,
     given,
     page,
+    page_of,
 )
 
 MESSAGE_ID = r"\A[A-Za-z0-9._:-]*\Z"
@@ -64,6 +71,9 @@ class SendAgentMessage(ApiView):
         message = StrictCharField(allow_blank=True)  # empty: refused later, after the recipient
         message_id = MessageIdField(required=False, default="")
         in_reply_to = MessageIdField(required=False, allow_null=True, default=None)
+        reply_timeout_seconds = StrictIntegerField(
+            min_value=5, max_value=86_400, required=False, allow_null=True, default=None
+        )
         sender_task_id = StrictUUIDField(required=False, allow_null=True, default=None)
 
     @described(
@@ -137,6 +147,32 @@ class ReceiptDetail(ApiView):
         return Response(output.receipt_in_full(row))
 
 
+class Explain(ApiView):
+    """GET receipts/{id}/explain: what blocks it, since when, what follows, what helps."""
+
+    @described(summary="Why a message is where it is, and what helps", gives=ExplainRow)
+    def get(self, request: Request, receipt_id: UUID) -> Response:
+        by = principal_of(request)
+        row = authority.visible_receipt(by, receipt_id)
+        return Response(explain.explain(row, by=by, now=system_clock.now()))
+
+
+class Attention(ApiView):
+    """GET attention: what a person should look at, newest first."""
+
+    @paged(AttentionRow, summary="What a person should look at, newest first")
+    def get(self, request: Request) -> Response:
+        by = principal_of(request)
+        authority.require_reader(by)
+        now = system_clock.now()
+        found = attention.items(by.workspace_id, now=now)
+        return page_of(found, request, key=lambda item: item.id, render=_shown(by, now))
+
+
+def _shown(by: Principal, now: datetime) -> Callable[[attention.Item], dict[str, Any]]:
+    return lambda item: attention.shown(item, by=by, now=now)
+
+
 class _ReceiptStep(ApiView):
     """One step that a caller asks of one receipt."""
 
@@ -179,6 +215,13 @@ class Release(_NotedStep):
     """POST receipts/{id}/release: an operator lets a quarantined message be queued again."""
 
     step = staticmethod(releasing.release)
+
+
+@extend_schema_view(post=extend_schema(summary="Let a held message wake (operator)"))
+class LetGo(_NotedStep):
+    """POST receipts/{id}/let_go: an operator lets a message wake that the loop guard held."""
+
+    step = staticmethod(releasing.let_go)
 
 
 @extend_schema_view(post=extend_schema(summary="Close a failed or quarantined message (operator)"))

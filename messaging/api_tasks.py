@@ -1,20 +1,29 @@
 """Tasks over REST: made, listed, edited, completed, followed up, and their events."""
 
+from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
 from django.db.models import QuerySet
-from drf_spectacular.utils import OpenApiParameter
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view
 from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from cowork import editing, opening
+from cowork import editing, interrupting, opening, reopening
 from cowork.models import InteractionMode, RuntimeMode, Task
-from messaging import authority, finishing, following_up, output, sending
+from messaging import (
+    authority,
+    finishing,
+    following_up,
+    output,
+    sending,
+    teammates,
+    windows,
+)
 from messaging.api import MessageIdField
 from messaging.models import Receipt
-from messaging.schema import EventPage, TimelinePage
+from messaging.schema import EventPage, HeaderRow, TeammateRow, TimelinePage, ToolRow
 from messaging.wire import FollowUpRow, TaskRow, choice
 from teams.models import Bot, RuntimeProfile, Team
 from teams.permissions import May, Principal, require
@@ -22,7 +31,7 @@ from teams.wire import principal_of
 from timeline import log, projection, shutdown
 from timeline.clock import system_clock
 from timeline.refusals import InvalidRequest
-from timeline.schema import LIMIT, described, paged
+from timeline.schema import LIMIT, described, listed, paged
 from timeline.wire import (
     ApiView,
     StrictBooleanField,
@@ -237,6 +246,95 @@ class Complete(ApiView):
         asked = given(self.Input, request.data)
         done = finishing.complete(task, by=principal_of(request), **asked, clock=system_clock)
         return Response(output.task(done), status=status.HTTP_202_ACCEPTED)
+
+
+class _Interruption(ApiView):
+    """What a person wants of a task that may be at work."""
+
+    class Input(StrictSerializer):
+        reason = StrictCharField(max_length=1000, allow_blank=True, required=False, default="")
+
+    step: Callable[..., Task]
+
+    @extend_schema(responses={202: TaskRow})
+    def post(self, request: Request, task_id: UUID) -> Response:
+        by = principal_of(request)
+        task = authority.visible_task(by, task_id)
+        require(by, May.INTERRUPT)
+        asked = given(self.Input, request.data)
+        moved = type(self).step(task, by=by, **asked, clock=system_clock)
+        return Response(output.task(moved), status=status.HTTP_202_ACCEPTED)
+
+
+@extend_schema_view(post=extend_schema(summary="Pause a task: no new turn (operator, service)"))
+class Pause(_Interruption):
+    """POST tasks/{id}/pause: no new turn; confirmed when none runs."""
+
+    step = staticmethod(interrupting.pause)
+
+
+@extend_schema_view(post=extend_schema(summary="Resume a paused task (operator, service)"))
+class Resume(_Interruption):
+    """POST tasks/{id}/resume of a paused task."""
+
+    step = staticmethod(interrupting.resume)
+
+
+@extend_schema_view(post=extend_schema(summary="Stop a task and its turn (operator, service)"))
+class Stop(_Interruption):
+    """POST tasks/{id}/stop: requested at once, confirmed when the runtime has stopped."""
+
+    step = staticmethod(interrupting.stop)
+
+
+class Reopen(ApiView):
+    """POST tasks/{id}/reopen: a new dormant conversation, linked to this one."""
+
+    class Input(StrictSerializer):
+        repair_membership = StrictBooleanField(required=False, default=False)
+
+    @described(
+        summary="Make a new dormant conversation after this one (operator)",
+        takes=Input,
+        gives=TaskRow,
+        status=201,
+    )
+    def post(self, request: Request, task_id: UUID) -> Response:
+        by = principal_of(request)
+        task = authority.visible_task(by, task_id)
+        require(by, May.EDIT_TASKS)
+        asked = given(self.Input, request.data)
+        made = reopening.reopen(task, by=by, **asked, clock=system_clock)
+        fresh = authority.find_task(by, made.id)
+        return Response(output.task(fresh), status=status.HTTP_201_CREATED)
+
+
+class Teammates(ApiView):
+    """GET tasks/{id}/teammates: who can be written to, and the way back."""
+
+    @listed(TeammateRow, summary="Who of the team can be written to, and the way back")
+    def get(self, request: Request, task_id: UUID) -> Response:
+        task = authority.visible_task(principal_of(request), task_id)
+        return Response({"results": teammates.rows(task), "next": None})
+
+
+class Header(ApiView):
+    """GET tasks/{id}/header: who of the team is on it, and what needs a person."""
+
+    @described(summary="Who of the team is on it, and what needs a person", gives=HeaderRow)
+    def get(self, request: Request, task_id: UUID) -> Response:
+        task = authority.visible_task(principal_of(request), task_id)
+        own_name = task.bot.display_name if task.bot else task.title
+        return Response(output.header(windows.header(task, own_name=own_name)))
+
+
+class Tools(ApiView):
+    """GET tasks/{id}/tools: the coordination tools, and whether the task may use them now."""
+
+    @listed(ToolRow, summary="The coordination tools that a task may use now")
+    def get(self, request: Request, task_id: UUID) -> Response:
+        task = authority.visible_task(principal_of(request), task_id)
+        return Response({"results": teammates.tools(task), "next": None})
 
 
 class Events(ApiView):

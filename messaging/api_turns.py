@@ -1,6 +1,6 @@
 """Turns over REST: the claim, reports, heartbeats and the end."""
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -8,6 +8,8 @@ from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from cowork import turns
+from cowork.models import Turn
 from cowork.turns import MAX_LEASE, MIN_LEASE
 from messaging import authority, finishing, output, reporting, reports, taking
 from messaging.api import MessageIdField
@@ -110,14 +112,21 @@ class Reports(ApiView):
     def post(self, request: Request, turn_id: UUID) -> Response:
         reporting.own_turn(turn_id, by=principal_of(request))
         asked = given(self.Input, request.data)
+        by, events = principal_of(request), reports.read(asked["events"])
+        if any(isinstance(event, reports.Stopped) for event in events):
+            finishing.end_turn(
+                turn_id=turn_id,
+                by=by,
+                fence=asked["fence"],
+                ending=finishing.Ending(Turn.Status.ABORTED),
+                events=events,
+                clock=system_clock,
+            )
+            return Response(_alive(reporting.find_turn(turn_id, by=by)))
         turn = reporting.report(
-            turn_id=turn_id,
-            by=principal_of(request),
-            fence=asked["fence"],
-            events=reports.read(asked["events"]),
-            clock=system_clock,
+            turn_id=turn_id, by=by, fence=asked["fence"], events=events, clock=system_clock
         )
-        return Response(_alive(turn.lease_expires_at))
+        return Response(_alive(turn))
 
 
 class Heartbeat(ApiView):
@@ -132,15 +141,17 @@ class Heartbeat(ApiView):
         turn = reporting.heartbeat(
             turn_id=turn_id, by=principal_of(request), fence=asked["fence"], clock=system_clock
         )
-        return Response(_alive(turn.lease_expires_at))
+        return Response(_alive(turn))
 
 
-def _alive(lease_expires_at: datetime) -> dict[str, Any]:
+def _alive(turn: Turn) -> dict[str, Any]:
+    """How long the turn is safe, and what a person wants of it."""
+    task = turn.task
     return {
-        "lease_expires_at": wire_time(lease_expires_at),
-        "stop_requested": False,
-        "pause_requested": False,
-        "reason": None,
+        "lease_expires_at": wire_time(turn.lease_expires_at),
+        "stop_requested": task.requested_action == turns.STOP,
+        "pause_requested": task.requested_action == turns.PAUSE,
+        "reason": task.requested_reason or None,
         "answers": [],
     }
 

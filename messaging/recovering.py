@@ -14,10 +14,10 @@ from django.db.models import Exists, Min, OuterRef, Q
 
 from cowork import locks
 from cowork.models import Slot, Task, Turn
-from messaging import boundary, replies, reporting, wakes
+from messaging import boundary, deadlines, replies, reporting, wakes
 from messaging.finishing import Ending, close
 from messaging.models import Receipt
-from timeline.clock import Clock
+from timeline.clock import Clock, latest
 from timeline.log import SYSTEM
 from timeline.refusals import Refusal
 from timeline.transactions import action
@@ -41,28 +41,37 @@ def recover(*, clock: Clock, is_start: bool = False) -> None:
 @action
 def extend_leases(*, clock: Clock) -> int:
     """Extend every running lease by its full length: nobody could report meanwhile (SPEC §6.8)."""
-    now = clock.now()
-    _beat(now)
+    _last, now = _beat(clock)
     return _extend(now)
 
 
 @action
 def tick(*, clock: Clock) -> int:
     """Note that the server is awake; after a gap, extend the leases once."""
-    now = clock.now()
     running = Turn.objects.filter(status=Turn.Status.RUNNING)
     facts = running.aggregate(oldest=Min("started_at"), shortest=Min("lease"))
     if facts["oldest"] is None:
         return 0
-    last = Slot.objects.filter(name=TICK).values_list("beat_at", flat=True).first()
+    last, now = _beat(clock)
     since = max(last, facts["oldest"]) if last is not None else facts["oldest"]
-    _beat(now)
     longest_nap: timedelta = max(facts["shortest"] / 2, 2 * settings.COWORK_SWEEP)
     return _extend(now) if now - since > longest_nap else 0
 
 
-def _beat(now: datetime) -> None:
-    Slot.objects.update_or_create(name=TICK, defaults={"until": now, "beat_at": now})
+def _beat(clock: Clock) -> tuple[datetime | None, datetime]:
+    """Note a tick; when the one before was, and now.
+
+    Under the lock of its row: of several ticks after a gap, one sees the gap.
+    """
+    began = clock.now()
+    defaults = {"until": began, "beat_at": began}
+    _row, is_first = Slot.objects.get_or_create(name=TICK, defaults=defaults)
+    if is_first:
+        return None, began
+    last = Slot.objects.select_for_update().get(name=TICK).beat_at
+    now = latest(clock.now(), last)
+    Slot.objects.filter(name=TICK).update(until=now, beat_at=now)
+    return last, now
 
 
 def _extend(now: datetime) -> int:
@@ -71,7 +80,16 @@ def _extend(now: datetime) -> int:
         expires_at = max(turn.lease_expires_at, now) + turn.lease
         rows = Turn.objects.filter(pk=turn.pk, status=Turn.Status.RUNNING)
         count += rows.update(lease_expires_at=expires_at)
+    _extend_waits(now)
     return count
+
+
+def _extend_waits(now: datetime) -> None:
+    """Nobody could answer meanwhile either."""
+    for handoff in deadlines.pending().filter(reply_deadline_at__isnull=False):
+        length = handoff.reply_timeout or settings.COWORK_REPLY_TIMEOUT
+        rows = deadlines.pending().filter(pk=handoff.pk)
+        rows.update(reply_deadline_at=max(handoff.reply_deadline_at or now, now) + length)
 
 
 def lose_silent_turns(*, clock: Clock) -> int:
@@ -107,7 +125,7 @@ def _lose(turn_id: UUID, *, clock: Clock) -> bool:
 def wake_what_waits(*, clock: Clock) -> int:
     """Promise a wake to every task that something starts and nothing was promised to; how many."""
     wakers = Receipt.objects.queued().filter(recipient=OuterRef("pk"), wakes=True)
-    idle = Task.objects.exclude(status=Task.Status.RUNNING).filter(archived_at__isnull=True)
+    idle = Task.objects.without_turn().filter(archived_at__isnull=True)
     rows = wakes.unpromised(idle.filter(Exists(wakers) | Q(resumes_at__isnull=False)))
     now = clock.now()
     found = [task.id for task in rows.order_by("pk") if boundary.due_at(task, now=now) is not None]
@@ -137,7 +155,7 @@ def _answer(task_id: UUID, *, clock: Clock) -> bool:
         locks.lock_team(task.team_id)
     tasks = locks.lock_tasks(task_id, *replies.askers_of(task))
     task = tasks[task_id]
-    if task.status == Task.Status.RUNNING:
+    if task.has_turn:
         return False
     now = clock.now()
     newest = Turn.objects.filter(task=task).select_related("final_text").order_by("-number")

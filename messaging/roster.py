@@ -190,7 +190,7 @@ def _row(
 
 
 def _readiness(task: Task, turn: Turn | None, count: Mapping[str, int]) -> Readiness:
-    if task.status == Task.Status.RUNNING:
+    if task.has_turn:
         return Readiness.WORKING
     if task.status == Task.Status.FAILED:
         return Readiness.UNAVAILABLE

@@ -1,4 +1,4 @@
-"""How the OpenAPI document tells of turns and timelines; `messaging/output` renders them."""
+"""How the OpenAPI document tells of turns, timelines and what explains them."""
 
 from typing import Any
 
@@ -168,3 +168,91 @@ class EndedRow(serializers.Serializer[Any]):
     def get_fields(self) -> dict[str, Any]:
         """`next` is a function of Python."""
         return {"next": serializers.BooleanField()}
+
+
+# What explains, and who is there
+
+
+class RemedyRow(serializers.Serializer[Any]):
+    """A call that helps, and that this caller may make."""
+
+    action = serializers.CharField()
+    label = serializers.CharField()  # type: ignore[assignment]
+    method = serializers.CharField()
+    url = serializers.CharField()
+
+
+class ExplainRow(serializers.Serializer[Any]):
+    """What blocks a receipt, since when, what follows, what helps."""
+
+    delivery_status = serializers.ChoiceField(Receipt.Status.choices)
+    blocker = serializers.CharField()
+    since = serializers.DateTimeField(allow_null=True)
+    remedies = RemedyRow(many=True)
+
+    def get_fields(self) -> dict[str, Any]:
+        """`next` is a function of Python."""
+        return {**super().get_fields(), "next": serializers.CharField()}
+
+
+class AttentionRow(serializers.Serializer[Any]):
+    """Something that a person should look at."""
+
+    id = serializers.CharField()
+    code = serializers.CharField()
+    task_id = serializers.UUIDField(allow_null=True)
+    receipt_id = serializers.UUIDField(allow_null=True)
+    assignment_id = serializers.UUIDField(allow_null=True)
+    request_id = serializers.UUIDField(allow_null=True)
+    outbox_id = serializers.UUIDField(allow_null=True)
+    bot = serializers.CharField(allow_null=True)
+    text = serializers.CharField()
+    since = serializers.DateTimeField()
+    remedies = RemedyRow(many=True)
+
+
+class TeammateRow(serializers.Serializer[Any]):
+    """A member of the team, and whether it can be written to."""
+
+    bot = serializers.CharField()
+    label = serializers.CharField()  # type: ignore[assignment]
+    task_id = serializers.UUIDField(allow_null=True)
+    availability = serializers.CharField()
+    reason = serializers.CharField(allow_null=True)
+    recovery = serializers.CharField(allow_null=True)
+
+    def get_fields(self) -> dict[str, Any]:
+        """`self` is a word of Python, nearly."""
+        return {**super().get_fields(), "self": serializers.BooleanField()}
+
+
+class ToolRow(serializers.Serializer[Any]):
+    """A coordination tool, and whether the task may use it now."""
+
+    name = serializers.CharField()
+    allowed = serializers.BooleanField()
+    reason = serializers.CharField(allow_null=True)
+
+
+class HandoffRow(serializers.Serializer[Any]):
+    """A message to or from a teammate."""
+
+    direction = serializers.ChoiceField(["sent", "received"])
+    teammate = EventParty()
+    preview = serializers.CharField()
+    receipt_id = serializers.UUIDField()
+    message_id = serializers.CharField()
+    delivery_status = serializers.ChoiceField(Receipt.Status.choices)
+    reply_status = serializers.ChoiceField(Receipt.ReplyStatus.choices, allow_null=True)
+    at = serializers.DateTimeField()
+
+
+class HeaderRow(serializers.Serializer[Any]):
+    """Who of the team is on it; empty for a task that never dealt with a teammate."""
+
+    state = serializers.CharField(allow_null=True)
+    text = serializers.CharField(allow_blank=True)
+    teammates = EventParty(many=True)
+    handoffs = HandoffRow(many=True)
+    latest = serializers.CharField(allow_null=True)
+    attention = HandoffRow(many=True)

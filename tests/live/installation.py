@@ -10,8 +10,10 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
+import uuid
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 30.0
@@ -24,6 +26,27 @@ def until(question: Callable[[], object], seconds: float = PATIENCE, what: str =
         assert time.monotonic() - began < seconds, f"{what} did not come within {seconds} s"
         time.sleep(0.01)
     return time.monotonic() - began
+
+
+@contextlib.contextmanager
+def a_database() -> Iterator[dict[str, str]]:
+    """The settings of an empty database beside the one of the tests; none mean SQLite."""
+    given = os.environ.get("COWORK_DATABASE_URL")
+    if not given:
+        yield {}
+        return
+    import psycopg
+    from psycopg import sql
+
+    name = f"cowork_live_{uuid.uuid4().hex[:12]}"
+    with psycopg.connect(given, autocommit=True) as connection:
+        connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+        try:
+            parts = urlsplit(given)
+            yield {"COWORK_DATABASE_URL": urlunsplit(parts._replace(path=f"/{name}"))}
+        finally:
+            drop = sql.SQL("DROP DATABASE {} WITH (FORCE)")
+            connection.execute(drop.format(sql.Identifier(name)))
 
 
 class Installation:
@@ -50,6 +73,12 @@ class Installation:
     def start(self, *options: str) -> float:
         """Start it; how long that took until it was ready."""
         began = time.monotonic()
+        self.launch(*options)
+        until(self.is_ready, what="/readyz")
+        return time.monotonic() - began
+
+    def launch(self, *options: str) -> None:
+        """Start it, without waiting for anything."""
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 [sys.executable, "manage.py", "up", "--port", str(self.port), *options],
@@ -60,8 +89,6 @@ class Installation:
                 stderr=log,
                 start_new_session=True,
             )
-        until(self.is_ready, what="/readyz")
-        return time.monotonic() - began
 
     @property
     def pid(self) -> int:

@@ -55,6 +55,11 @@ READS = [
     "tasks/{scout}",
     "tasks/{scout}/events",
     "tasks/{scout}/timeline",
+    "tasks/{scout}/header",
+    "tasks/{scout}/teammates",
+    "tasks/{scout}/tools",
+    "receipts/{receipt}/explain",
+    "attention",
     "turns/{turn}",
 ]
 
