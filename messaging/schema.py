@@ -90,7 +90,7 @@ class TimelinePage(serializers.Serializer[Any]):
 
 
 class TurnCauseRow(CauseRow):
-    kind = serializers.ChoiceField(Turn.Cause.choices)
+    kind = serializers.ChoiceField(Turn.Cause.choices)  # type: ignore[assignment]
 
 
 class TurnRow(serializers.Serializer[Any]):
