@@ -195,6 +195,15 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
         "ProfileKind": "teams.models.RuntimeProfile.Kind",
         "Role": "teams.models.Person.Role",
         "PrincipalKind": ["bot", "task", "service", "person"],
+        "DeliveryStatus": "messaging.models.Receipt.Status",
+        "DeliveryMode": "messaging.models.Receipt.Mode",
+        "MessageSource": "messaging.models.Receipt.Source",
+        "ReplyStatus": "messaging.models.Receipt.ReplyStatus",
+        "TurnStatus": "cowork.models.Turn.Status",
+        "TurnCause": "cowork.models.Turn.Cause",
+        "LimitKind": ["usage", "overload"],
+        "TaskOutcome": ["completed", "failed"],
+        "TurnEnding": ["done", "aborted", "error"],
     },
     # The UI's files are served from here, not from somewhere else.
     "SWAGGER_UI_DIST": "SIDECAR",
@@ -224,7 +233,10 @@ COWORK_Q_RETRY = env.int("COWORK_Q_RETRY", 90)
 COWORK_DRAIN_LIFE = _seconds("COWORK_DRAIN_LIFE_SECONDS", 20)
 COWORK_SWEEP = _seconds("COWORK_SWEEP_SECONDS", 15)
 COWORK_STALE_QUEUE = _seconds("COWORK_STALE_QUEUE_SECONDS", 300)
+COWORK_MAX_HOPS = env.int("COWORK_MAX_HOPS", 8)
+COWORK_MAX_CHAIN_TURNS = env.int("COWORK_MAX_CHAIN_TURNS", 32)
 COWORK_MESSAGE_MAX_BYTES = env.int("COWORK_MESSAGE_MAX_BYTES", 65_536)
+COWORK_MESSAGE_SCREEN = env.str("COWORK_MESSAGE_SCREEN", "")
 COWORK_QUEUE_MAX = env.int("COWORK_QUEUE_MAX", 5000)
 # The dotted path of a callable that is asked about each message before it is read.
 COWORK_MESSAGE_SCREEN = env.str("COWORK_MESSAGE_SCREEN", "")

@@ -8,6 +8,7 @@ from teams.models import Bot, RuntimeProfile, Team
 from timeline import log
 from timeline.clock import latest
 from timeline.event_types import Change, TaskChanged, TaskCreated, TaskStatus
+from timeline.ids import new_id
 from timeline.log import Actor
 from timeline.refusals import Refusal
 from timeline.transactions import require_transaction
@@ -41,13 +42,26 @@ class OnEnd(Protocol):
     def __call__(self, task: Task, *, actor: Actor, now: datetime) -> None: ...
 
 
+class OnFree(Protocol):
+    """What follows when a task may start turns again."""
+
+    def __call__(self, task: Task, *, now: datetime) -> object: ...
+
+
 # Filled by the upper floor (ARCHITECTURE, ports).
 _on_end: list[OnEnd] = []
+_on_free: list[OnFree] = []
 
 
 def on_end(function: OnEnd) -> OnEnd:
     """Have a function called in the transaction in which a task is archived or replaced."""
     _on_end.append(function)
+    return function
+
+
+def on_free(function: OnFree) -> OnFree:
+    """Have a function called in the transaction in which a task is resumed."""
+    _on_free.append(function)
     return function
 
 
@@ -73,6 +87,7 @@ def create(
         runtime=runtime,
         bot=bot,
         team=team,
+        branch_from=branch_from,
         created_at=now,
         updated_at=now,
         **modes,
@@ -96,6 +111,38 @@ def set_status(
     transition(task, to, updated_at=latest(now, task.updated_at), **more)
     told = TaskStatus(before=before, to=to, reason=reason)
     log.append(task.stream, told, actor=actor, now=now)
+
+
+def request(task: Task, asked: str, *, reason: str, by: Actor, now: datetime) -> None:
+    """Note what a person has asked for and the runtime has not confirmed yet (SPEC §6.9)."""
+    _store(
+        task,
+        now=now,
+        requested_action=asked,
+        requested_at=now,
+        requested_id=new_id(),
+        requested_reason=reason,
+        requested_by_id=by.id,
+        requested_by_label=by.label,
+    )
+
+
+def settle_request(task: Task, *, now: datetime) -> None:
+    """Forget what was asked for: it has come about, or was taken back."""
+    _store(
+        task,
+        now=now,
+        requested_action="",
+        requested_at=None,
+        requested_id=None,
+        requested_reason="",
+    )
+
+
+def free(task: Task, *, now: datetime) -> None:
+    """Look at once for what waits for a task that may start turns again."""
+    for function in _on_free:
+        function(task, now=now)
 
 
 def conclude(task: Task, outcome: str, *, summary: str, actor: Actor, now: datetime) -> None:
@@ -131,13 +178,18 @@ def archive(task: Task, *, actor: Actor, now: datetime) -> None:
 
     Raises TurnRunning while a turn runs.
     """
-    if task.status == Task.Status.RUNNING:
+    if task.has_turn:
         raise TurnRunning
     if task.is_archived:
         return
     _store(task, now=now, archived_at=now, is_current=False)
     told = TaskChanged(changes=[Change(field="archived", before=False, to=True)])
     log.append(task.stream, told, actor=actor, now=now)
+    end_queue(task, actor=actor, now=now)
+
+
+def end_queue(task: Task, *, actor: Actor, now: datetime) -> None:
+    """Close what waits for a task that is replaced or takes no input any more (SPEC §5.5)."""
     for function in _on_end:
         function(task, actor=actor, now=now)
 

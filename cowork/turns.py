@@ -11,13 +11,21 @@ from cowork.models import Task, Turn, TurnReport
 from timeline import log
 from timeline.bodies import keep
 from timeline.clock import latest
-from timeline.event_types import EventType, TurnCause, TurnEnded, TurnLimit, TurnStarted
+from timeline.event_types import (
+    AgentInterruptConfirmed,
+    EventType,
+    TurnCause,
+    TurnEnded,
+    TurnLimit,
+    TurnStarted,
+)
 from timeline.log import Actor
 from timeline.models import Event
 from timeline.refusals import Refusal
 from timeline.transactions import require_transaction
 from timeline.transitions import transition
 
+PAUSE, STOP = "pause", "stop"
 MIN_LEASE, MAX_LEASE = 30, 3600  # seconds a claim may ask for
 
 
@@ -115,7 +123,33 @@ def end(
     text = keep(error, workspace_id=task.workspace_id, now=now) if error else None
     told = TurnEnded(turn_id=turn.id, number=turn.number, status=turn.status, limit=limit)
     log.append(task.stream, told, actor=actor, now=now, text=text, subject=turn.id)
-    tasks.set_status(task, Task.Status.IDLE, actor=actor, now=now)
+    _release(task, actor=actor, now=now)
+
+
+def _release(task: Task, *, actor: Actor, now: datetime) -> None:
+    """The task runs no turn any more: what was asked for meanwhile has come about."""
+    asked, reason = task.requested_action, task.requested_reason or None
+    if asked == STOP:
+        tell_stopped(task, actor=actor, now=now)
+    elif asked == PAUSE:
+        person = Actor("person", task.requested_by_id, task.requested_by_label)
+        tasks.settle_request(task, now=now)
+        tasks.set_status(task, Task.Status.PAUSED, actor=person, now=now, reason=reason)
+    else:
+        tasks.set_status(task, Task.Status.IDLE, actor=actor, now=now)
+
+
+def tell_stopped(task: Task, *, actor: Actor, now: datetime) -> None:
+    """Confirm a stop: nothing of the task runs any more (SPEC §6.9)."""
+    if task.requested_id is None or task.requested_at is None:
+        return
+    told = AgentInterruptConfirmed(
+        request_id=task.requested_id,
+        reason=task.requested_reason or None,
+        requested_at=task.requested_at,
+    )
+    tasks.settle_request(task, now=now)
+    log.append(task.stream, told, actor=actor, now=now)
 
 
 def set_fields(turn: Turn, **values: Any) -> None:

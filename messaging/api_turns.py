@@ -1,6 +1,6 @@
 """Turns over REST: the claim, reports, heartbeats and the end."""
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -8,20 +8,25 @@ from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from cowork import turns
+from cowork.models import Turn
 from cowork.turns import MAX_LEASE, MIN_LEASE
 from messaging import authority, finishing, output, reporting, reports, taking
 from messaging.api import MessageIdField
+from messaging.schema import AliveRow, ClaimedRow, EndedRow, EventsField, TurnRow
 from teams.wire import principal_of
 from timeline.clock import system_clock
 from timeline.event_types import TurnLimit
 from timeline.log import wire_time
 from timeline.refusals import Forbidden
+from timeline.schema import described
 from timeline.wire import (
     ApiView,
     StrictBooleanField,
     StrictCharField,
     StrictIntegerField,
     StrictJSONParser,
+    StrictNumberField,
     StrictSerializer,
     given,
 )
@@ -44,7 +49,7 @@ class Claim(ApiView):
     """
 
     class Input(StrictSerializer):
-        wait_seconds = serializers.FloatField(min_value=0, max_value=30, required=False, default=0)
+        wait_seconds = StrictNumberField(min_value=0, max_value=30, required=False, default=0)
         claim_id = MessageIdField(required=False, default="")
         lease_seconds = StrictIntegerField(
             min_value=MIN_LEASE,
@@ -55,6 +60,13 @@ class Claim(ApiView):
         )
         start = StrictBooleanField(required=False, default=False)
 
+    @described(
+        summary="Claim the next turn; 200 for a known claim_id, 204 for none (agent)",
+        takes=Input,
+        gives=ClaimedRow,
+        status=201,
+        also={200: ClaimedRow, 204: None},
+    )
     def post(self, request: Request, task_id: UUID) -> Response:
         task = authority.find_task(principal_of(request), task_id)
         authority.require_cover(principal_of(request), task)
@@ -77,6 +89,7 @@ class Claim(ApiView):
 class TurnDetail(ApiView):
     """GET turns/{id}."""
 
+    @described(summary="A turn", gives=TurnRow)
     def get(self, request: Request, turn_id: UUID) -> Response:
         turn = reporting.find_turn(turn_id, by=principal_of(request))
         if not authority.may_see_task(principal_of(request), turn.task):
@@ -89,21 +102,31 @@ class Reports(ApiView):
 
     class Input(StrictSerializer):
         fence = FenceField()
-        events = serializers.ListField(
-            child=serializers.JSONField(), allow_empty=True, max_length=reports.MAX_REPORTS
-        )
+        events = EventsField()
 
+    @described(
+        summary="Reports of a turn, in order, all or none (its claimer)",
+        takes=Input,
+        gives=AliveRow,
+    )
     def post(self, request: Request, turn_id: UUID) -> Response:
         reporting.own_turn(turn_id, by=principal_of(request))
         asked = given(self.Input, request.data)
+        by, events = principal_of(request), reports.read(asked["events"])
+        if any(isinstance(event, reports.Stopped) for event in events):
+            finishing.end_turn(
+                turn_id=turn_id,
+                by=by,
+                fence=asked["fence"],
+                ending=finishing.Ending(Turn.Status.ABORTED),
+                events=events,
+                clock=system_clock,
+            )
+            return Response(_alive(reporting.find_turn(turn_id, by=by)))
         turn = reporting.report(
-            turn_id=turn_id,
-            by=principal_of(request),
-            fence=asked["fence"],
-            events=reports.read(asked["events"]),
-            clock=system_clock,
+            turn_id=turn_id, by=by, fence=asked["fence"], events=events, clock=system_clock
         )
-        return Response(_alive(turn.lease_expires_at))
+        return Response(_alive(turn))
 
 
 class Heartbeat(ApiView):
@@ -112,20 +135,23 @@ class Heartbeat(ApiView):
     class Input(StrictSerializer):
         fence = FenceField()
 
+    @described(summary="Keep a turn alive (its claimer)", takes=Input, gives=AliveRow)
     def post(self, request: Request, turn_id: UUID) -> Response:
         asked = given(self.Input, request.data)
         turn = reporting.heartbeat(
             turn_id=turn_id, by=principal_of(request), fence=asked["fence"], clock=system_clock
         )
-        return Response(_alive(turn.lease_expires_at))
+        return Response(_alive(turn))
 
 
-def _alive(lease_expires_at: datetime) -> dict[str, Any]:
+def _alive(turn: Turn) -> dict[str, Any]:
+    """How long the turn is safe, and what a person wants of it."""
+    task = turn.task
     return {
-        "lease_expires_at": wire_time(lease_expires_at),
-        "stop_requested": False,
-        "pause_requested": False,
-        "reason": None,
+        "lease_expires_at": wire_time(turn.lease_expires_at),
+        "stop_requested": task.requested_action == turns.STOP,
+        "pause_requested": task.requested_action == turns.PAUSE,
+        "reason": task.requested_reason or None,
         "answers": [],
     }
 
@@ -149,12 +175,7 @@ class End(ApiView):
 
         fence = FenceField()
         status = serializers.ChoiceField(choices=finishing.ENDINGS)
-        events = serializers.ListField(
-            child=serializers.JSONField(),
-            required=False,
-            default=list,
-            max_length=reports.MAX_REPORTS,
-        )
+        events = EventsField(required=False, default=list)
         text = StrictCharField(
             allow_blank=True,
             allow_null=True,
@@ -171,6 +192,9 @@ class End(ApiView):
         )
         limit = Limit(required=False, allow_null=True, default=None)
 
+    @described(
+        summary="End a turn after its last reports (its claimer)", takes=Input, gives=EndedRow
+    )
     def post(self, request: Request, turn_id: UUID) -> Response:
         reporting.own_turn(turn_id, by=principal_of(request))
         asked = given(self.Input, request.data)

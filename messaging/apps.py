@@ -11,7 +11,7 @@ class MessagingConfig(AppConfig):
 
     def ready(self) -> None:
         from cowork import kinds, runtimes, sweeps, tasks
-        from messaging import quarantining, receipts, recovering, wakes
+        from messaging import deadlines, quarantining, receipts, recovering, wakes
         from messaging.agents.script import ScriptRuntime
         from messaging.visitors import Visitors
         from teams.models import RuntimeProfile
@@ -19,8 +19,11 @@ class MessagingConfig(AppConfig):
 
         kinds.register(wakes.KIND)
         kinds.register(quarantining.KIND)
+        kinds.register(deadlines.KIND)
         runtimes.register(RuntimeProfile.Kind.SCRIPT, ScriptRuntime())
         access.fill(Visitors())
         tasks.on_end(receipts.close_queue)
+        tasks.on_end(deadlines.recipient_ended)
+        tasks.on_free(wakes.enqueue_what_waits)
         sweeps.register(recovering.recover)
         sweeps.register(partial(recovering.recover, is_start=True), at_start=True)

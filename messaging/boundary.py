@@ -13,7 +13,7 @@ from django.db.models import Q, QuerySet
 
 from cowork import conversations, turns
 from cowork.models import Task, Turn
-from messaging import authority, loops, receipts, replies, screen
+from messaging import authority, deadlines, loops, receipts, replies, screen
 from messaging.models import Receipt
 from teams.permissions import Principal
 from timeline.event_types import TurnLimit
@@ -30,6 +30,8 @@ _WAKING = {
     Task.Kind.BOT_CONVERSATION: frozenset({Task.Status.IDLE, Task.Status.COMPLETED}),
     Task.Kind.ROOT: frozenset({Task.Status.IDLE}),
 }
+# Those in which only a follow-up does; it lifts a stop.
+_FOLLOWED = frozenset({Task.Status.FAILED, Task.Status.INTERRUPTED})
 
 
 class QueueFull(Refusal):
@@ -48,7 +50,7 @@ def due_at(task: Task, *, now: datetime) -> datetime | None:
     or a schedule is due (SPEC §6.2). The head of the queue may have to wait for its next attempt;
     younger ones wait behind it. After a usage limit all wait for its reset, but for a follow-up.
     """
-    if task.is_archived or task.status == Task.Status.RUNNING:
+    if task.is_archived or task.has_turn or task.status == Task.Status.PAUSED:
         return None
     resumes_at = task.resumes_at if task.status in _WAKING[Task.Kind(task.kind)] else None
     if not has_wakers(task):
@@ -69,7 +71,7 @@ def has_wakers(task: Task) -> bool:
     """Whether something queued starts a turn of this task once none runs."""
     wakers = _queue(task).filter(wakes=True)
     is_done_root = task.kind == Task.Kind.ROOT and task.status == Task.Status.COMPLETED
-    if task.status == Task.Status.FAILED or is_done_root:
+    if task.status in _FOLLOWED or is_done_root:
         wakers = wakers.filter(delivery_mode=Receipt.Mode.FOLLOW_UP)
     return wakers.exists()
 
@@ -126,8 +128,14 @@ def _is_held(receipt: Receipt, *, now: datetime) -> bool:
         code, reason = receipts.MESSAGE_UNSAFE, screen.why_unsafe(receipt)
     if reason is None:
         return False
-    receipts.quarantine(receipt, code=code, reason=reason, actor=SYSTEM, now=now)
+    hold(receipt, code=code, reason=reason, actor=SYSTEM, now=now)
     return True
+
+
+def hold(receipt: Receipt, *, code: str, reason: str, actor: Actor, now: datetime) -> None:
+    """Quarantine a message; its sender waits some time for a repair."""
+    receipts.quarantine(receipt, code=code, reason=reason, actor=actor, now=now)
+    deadlines.after_failure(receipt, now=now)
 
 
 def ripe(inputs: list[Receipt], *, now: datetime) -> list[Receipt]:
@@ -159,6 +167,7 @@ def open_turn(
     )
     for receipt in inputs:
         receipts.start(receipt, turn=turn, actor=by.actor, now=now)
+    deadlines.begin(inputs, now=now)
     return turn
 
 
@@ -191,6 +200,11 @@ def held_by(turn: Turn) -> list[Receipt]:
     return list(receipts.in_full(Receipt.objects.filter(turn=turn)).order_by("sequence"))
 
 
+def delivered_in(turn: Turn) -> list[Receipt]:
+    """What a turn has taken in, in order."""
+    return [row for row in held_by(turn) if row.status == Receipt.Status.DELIVERED]
+
+
 def _place_of(receipt_id: UUID, turn: Turn, inputs: Sequence[Receipt]) -> int:
     for place, receipt in enumerate(inputs):
         if receipt.id == receipt_id:
@@ -219,9 +233,8 @@ def _judge_unread(
     why_not = authority.why_not(receipt)
     if why_not is not None:
         # What goes back is asked about again (SPEC §2.4): nobody may claim it to find out.
-        receipts.quarantine(
-            receipt, code=receipts.AUTHORIZATION_REVOKED, reason=why_not, actor=SYSTEM, now=now
-        )
+        code = receipts.AUTHORIZATION_REVOKED
+        hold(receipt, code=code, reason=why_not, actor=SYSTEM, now=now)
         return
     is_human = receipt.source != Receipt.Source.AGENT
     if is_human and not is_lost:
@@ -229,6 +242,7 @@ def _judge_unread(
         code = receipts.RUNTIME_LIMIT if limit else receipts.RUNTIME_ERROR
         receipts.fail(receipt, code=code, reason=reason, actor=SYSTEM, now=now)
         return
+    deadlines.clear(receipt)
     if limit is not None:
         # Unavailable is not failed: it costs no attempt (SPEC §6.5).
         looks = min(receipt.limit_count, len(LIMIT_INTERVALS) - 1)
@@ -240,6 +254,7 @@ def _judge_unread(
     if ends >= ENDS_IN_A_ROW:
         code = receipts.POISON_MESSAGE if losses == ends else receipts.RUNTIME_ERROR
         receipts.fail(receipt, code=code, reason=reason, actor=SYSTEM, now=now)
+        deadlines.after_failure(receipt, now=now)
         return
     delays = settings.COWORK_RETRY_DELAYS
     delay = delays[min(ends, len(delays)) - 1]
@@ -249,10 +264,11 @@ def _judge_unread(
 
 def wake_the_rest(task: Task, *, now: datetime) -> None:
     """At the end of a turn what is still queued starts the next one, except closing messages
-    (SPEC §6.2); a follow-up that came meanwhile does at once, whatever came back before it."""
+    and what the loop guard holds (SPEC §6.2); a follow-up that came meanwhile does at once,
+    whatever came back before it."""
     require_transaction()
-    rest = Receipt.objects.queued().filter(recipient=task, wakes=False, is_closing=False)
-    rest.update(wakes=True)
+    rest = Receipt.objects.queued().filter(recipient=task, wakes=False)
+    rest.filter(is_closing=False, is_held=False).update(wakes=True)
     if _follow_ups(task).filter(was_shown=False).exists():
         receipts.make_due(task, now=now)
 

@@ -11,8 +11,8 @@ from uuid import UUID
 from cowork import conversations, locks, tasks, turns
 from cowork.models import Task, Turn
 from cowork.tasks import TurnRunning
-from messaging import authority, boundary, replies, reporting, wakes
-from messaging.reports import AnyReport
+from messaging import authority, boundary, deadlines, replies, reporting, wakes
+from messaging.reports import AnyReport, Stopped
 from teams.permissions import May, Principal, require
 from timeline import bodies, log
 from timeline.clock import Clock
@@ -71,10 +71,12 @@ def _end(
     askers = frozenset(replies.askers_of(own.task))
     turn, task, locked = reporting.lock_turn(own, more=askers)
     now = clock.now()
-    if turn.status == ending.status and turn.fence == fence:
+    if turn.fence == fence and (turn.status == ending.status or turn.was_stopped):
         return boundary.may_start(task, now=now)  # it has ended so before
     reporting.require_running(turn, fence=fence)
     reporting.apply(events, turn=turn, task=task, by=by, now=now)
+    if any(isinstance(event, Stopped) for event in events):
+        turns.set_fields(turn, was_stopped=True)
     if ending.text is not None:
         reporting.say(ending.text, own=True, turn=turn, task=task, by=by, now=now)
     close(turn, task, ending=ending, tasks_locked=locked, actor=by.actor, now=now)
@@ -112,6 +114,7 @@ def close(
     boundary.wake_the_rest(task, now=now)
     for reply in replies.answer_what_is_owed(task, turn, tasks=tasks_locked, actor=actor, now=now):
         wakes.enqueue_what_waits(reply.recipient, now=now)
+    deadlines.after_turn(boundary.delivered_in(turn), now=now)
     wakes.enqueue_what_waits(task, now=now)
 
 
@@ -174,4 +177,6 @@ def complete(task: Task, *, outcome: str, summary: str, by: Principal, clock: Cl
         conversations.choose_current(task.bot_id, task.team_id)
     # One that had failed may take again what has waited in it.
     wakes.enqueue_what_waits(task, now=now)
+    if outcome == Task.Status.FAILED:
+        deadlines.recipient_ended(task, actor=by.actor, now=now)
     return task

@@ -107,7 +107,7 @@ def _admit(
         sender_person_id=by.id if is_person else None,
         sender_label=by.label,
         # Whatever is accepted while a turn runs starts the next one (SPEC §6.2).
-        wakes=is_follow_up or recipient.status == Task.Status.RUNNING,
+        wakes=is_follow_up or recipient.has_turn,
         cause_kind=origin.cause_kind,
         cause_id=origin.cause_id,
         chain=origin.chain,

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from cowork import credentials, locks, outbox
 from cowork.models import Task
-from messaging import receipts
+from messaging import deadlines, receipts
 from messaging.quarantining import RECHECK_TEAM, RecheckTeam
 from teams import bots, members, workspaces
 from teams.models import Bot, Team
@@ -79,6 +79,7 @@ def deactivate_bot(handle: str, *, by: Principal, clock: Clock) -> Bot:
     credentials.revoke_of_bot(bot, now=now)
     for task_id in sorted(tasks):
         receipts.close_queue(tasks[task_id], actor=by.actor, now=now)
+        deadlines.recipient_ended(tasks[task_id], actor=by.actor, now=now)
     for team in teams:
         _promise_recheck(team, now=now)
     _record("bot.deactivate", "bot", bot, by=by, now=now)

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
+from django.conf import settings
+
 from cowork.models import Task, Turn
 from messaging.models import Receipt
 from timeline.event_types import TurnCause
@@ -35,6 +37,18 @@ def origin_of(sender: Task, running: Turn | None) -> Origin:
 def origin_of_person(kind: str, caller_id: object) -> Origin:
     """A person's or a service's input begins a chain at hop 0."""
     return Origin(kind, str(caller_id), new_id(), 0)
+
+
+def holds(origin: Origin) -> bool:
+    """Whether an agent's message of this origin is stored without waking anybody (SPEC §7.6).
+
+    Beyond 8 hops, or 32 turns that messages have started in its chain. Nothing is dropped; a
+    person may let it go.
+    """
+    if origin.hop > settings.COWORK_MAX_HOPS:
+        return True
+    started = Turn.objects.filter(chain=origin.chain, cause_kind=Turn.Cause.MESSAGE)
+    return started.count() >= settings.COWORK_MAX_CHAIN_TURNS
 
 
 def cause_of(task: Task, inputs: Sequence[Receipt], *, is_scheduled: bool) -> TurnCause:

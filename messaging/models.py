@@ -101,9 +101,15 @@ class Receipt(Stateful):
     is_handoff = models.BooleanField(default=False)
     is_closing = models.BooleanField(default=False)
     is_automatic = models.BooleanField(default=False)
+    # Stored and not woken: its chain of messages has gone on for too long (SPEC §7.6).
+    is_held = models.BooleanField(default=False)
     reply_status = models.CharField(max_length=10, choices=ReplyStatus.choices, null=True)
     reply = models.ForeignKey("self", on_delete=models.PROTECT, null=True, related_name="+")
     replied_at = models.DateTimeField(null=True)
+    # How long its sender waits at the most, from the start of the turn that holds it, and when the
+    # wait ends as things stand (SPEC §7.3).
+    reply_timeout = models.DurationField(null=True)
+    reply_deadline_at = models.DateTimeField(null=True)
 
     cause_kind = models.CharField(max_length=10)
     cause_id = models.CharField(max_length=64, blank=True)
@@ -172,6 +178,11 @@ class Receipt(Stateful):
             ),
         ]
         indexes: ClassVar = [
+            models.Index(
+                fields=["workspace", "status"],
+                condition=Q(status__in=["failed", "quarantined"], closed_at__isnull=True),
+                name="messaging_receipt_attention",
+            ),
             models.Index(
                 fields=["recipient", "sequence"],
                 condition=Q(status="queued"),

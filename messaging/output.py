@@ -5,7 +5,7 @@ from typing import Any
 
 from cowork.models import Task, Turn
 from cowork.turns import running_turn
-from messaging import boundary, prompt, replies
+from messaging import boundary, collaboration, prompt, replies
 from messaging.models import Receipt
 from messaging.repeats import Sent
 from messaging.taking import Claimed
@@ -106,7 +106,7 @@ def receipt(row: Receipt) -> dict[str, Any]:
         "reply_message_id": reply.message_id if reply else None,
         "reply_task_id": str(reply.sender_task_id) if reply else None,
         "replied_at": shown_time(row.replied_at),
-        "reply_deadline_at": None,
+        "reply_deadline_at": shown_time(row.reply_deadline_at),
         **{name: shown_time(getattr(row, name)) for name in _TIMES},
         "closed_at": shown_time(row.closed_at),
         "failure_code": row.failure_code or None,
@@ -164,7 +164,7 @@ def task(row: Task) -> dict[str, Any]:
         "parent": None,
         "root": str(row.id),
         "depth": 0,
-        "branch_from": None,
+        "branch_from": str(row.branch_from_id) if row.branch_from_id else None,
         "session": None,
         "archived": row.is_archived,
         "batch_inputs": row.batch_inputs,
@@ -177,7 +177,11 @@ def task(row: Task) -> dict[str, Any]:
             if running
             else None
         ),
-        "requested": None,
+        "requested": (
+            {"action": row.requested_action, "at": shown_time(row.requested_at)}
+            if row.requested_action
+            else None
+        ),
         "queued": boundary.queue_length(row),
         "last_seq": log.last_seq(row.stream),
         "blocked_on": blocked_on(row),
@@ -203,6 +207,40 @@ def blocked_on(row: Task) -> dict[str, Any] | None:
         "text": f"Waiting on {name}",
         "task_id": str(waiting.recipient_id),
         "message_id": waiting.message_id,
+    }
+
+
+def header(found: collaboration.Header | None) -> dict[str, Any]:
+    """The collaboration header; empty for a task that never dealt with a teammate."""
+    if found is None:
+        return {
+            "state": None,
+            "text": "",
+            "teammates": [],
+            "handoffs": [],
+            "latest": None,
+            "attention": [],
+        }
+    return {
+        "state": found.state.value,
+        "text": found.text,
+        "teammates": found.teammates,
+        "handoffs": [_handoff(row) for row in found.handoffs],
+        "latest": found.latest,
+        "attention": [_handoff(row) for row in found.attention],
+    }
+
+
+def _handoff(row: collaboration.Handoff) -> dict[str, Any]:
+    return {
+        "direction": "sent" if row.is_sent else "received",
+        "teammate": row.teammate,
+        "preview": row.preview,
+        "receipt_id": row.delivery.receipt_id,
+        "message_id": row.delivery.message_id,
+        "delivery_status": row.delivery.status,
+        "reply_status": row.delivery.reply_status,
+        "at": wire_time(row.at),
     }
 
 

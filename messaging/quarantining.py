@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict
 from cowork import locks
 from cowork.kinds import DONE, Answer, Kind
 from cowork.models import OutboxEntry
-from messaging import authority, receipts
+from messaging import authority, boundary, receipts
 from messaging.models import Receipt
 from teams.permissions import May, Principal, require
 from timeline import audit
@@ -41,7 +41,7 @@ def quarantine(receipt: Receipt, *, by: Principal, note: str, clock: Clock) -> R
         raise invalid(fresh, fresh.status)
     now = clock.now()
     reason = note or "A person has set it aside."
-    receipts.quarantine(fresh, code=receipts.MESSAGE_UNSAFE, reason=reason, actor=by.actor, now=now)
+    boundary.hold(fresh, code=receipts.MESSAGE_UNSAFE, reason=reason, actor=by.actor, now=now)
     audit.record(
         "quarantine",
         workspace_id=fresh.workspace_id,
@@ -63,7 +63,7 @@ def recheck_team(entry: OutboxEntry, _nothing: object, now: datetime) -> Answer:
     for receipt in receipts.in_full(queued).in_order():
         reason = authority.why_not(receipt)
         if reason is not None:
-            receipts.quarantine(
+            boundary.hold(
                 receipt,
                 code=receipts.AUTHORIZATION_REVOKED,
                 reason=reason,

@@ -38,7 +38,7 @@ def stands(task_id: UUID, *, now: datetime) -> Stands:
     # The stream first: what comes in between the two looks is news once more.
     seq = log.last_seq(task_id)
     task = Task.objects.filter(pk=task_id).first()
-    if task is None or task.is_archived or task.status == Task.Status.RUNNING:
+    if task is None or task.is_archived or task.has_turn:
         return Stands(seq=seq, is_worth_a_claim=True, due_in=None)
     due_at = boundary.due_at(task, now=now)
     due_in = (due_at - now).total_seconds() if due_at is not None else None

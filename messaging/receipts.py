@@ -3,23 +3,13 @@
 One function per transition; nothing else writes a receipt's status.
 """
 
-from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
-from uuid import UUID
 
 from cowork.models import Task, Turn
+from messaging import timelines
 from messaging.models import Receipt
-from timeline import log
 from timeline.clock import latest
-from timeline.event_types import (
-    AgentFollowUpScheduled,
-    AgentFollowUpStarted,
-    AgentMessage,
-    MessageStatus,
-    Party,
-    UserMessage,
-)
 from timeline.log import SYSTEM, Actor
 from timeline.models import Body
 from timeline.refusals import Refusal
@@ -34,6 +24,7 @@ RUNTIME_LIMIT = "RUNTIME_LIMIT"
 POISON_MESSAGE = "POISON_MESSAGE"
 AUTHORIZATION_REVOKED = "BOT_MESSAGE_TEAM_AUTHORIZATION_REVOKED"
 MESSAGE_UNSAFE = "MESSAGE_UNSAFE"
+REPLY_TIMEOUT = "BOT_HANDOFF_REPLY_TIMEOUT"
 
 
 class ReceiptClosed(Refusal):
@@ -60,33 +51,9 @@ def queue(*, recipient: Task, text: Body, actor: Actor, now: datetime, **fields:
         due_at=now,
         **fields,
     )
-    _tell_acceptance(receipt, text, actor=actor, now=now)
-    _tell(receipt, None, actor=actor, now=now)
+    timelines.tell_acceptance(receipt, text, actor=actor, now=now)
+    timelines.tell_status(receipt, None, actor=actor, now=now)
     return receipt
-
-
-def _tell_acceptance(receipt: Receipt, text: Body, *, actor: Actor, now: datetime) -> None:
-    if receipt.sender_task_id is not None:
-        sent = AgentMessage(
-            message_id=receipt.message_id,
-            receipt_id=receipt.id,
-            recipient=party_of(receipt.recipient),
-            in_reply_to=receipt.in_reply_to.message_id if receipt.in_reply_to else None,
-            handoff=receipt.is_handoff,
-            automatic=receipt.is_automatic,
-        )
-        log.append(
-            receipt.sender_task_id, sent, actor=actor, now=now, text=text, subject=receipt.id
-        )
-    scheduled = AgentFollowUpScheduled(
-        message_id=receipt.message_id,
-        receipt_id=receipt.id,
-        source=receipt.source,
-        sender=sender_of(receipt),
-        delivery_mode=receipt.delivery_mode,
-    )
-    stream = receipt.recipient.stream
-    log.append(stream, scheduled, actor=actor, now=now, subject=receipt.id)
 
 
 def start(receipt: Receipt, *, turn: Turn, actor: Actor, now: datetime) -> None:
@@ -94,15 +61,8 @@ def start(receipt: Receipt, *, turn: Turn, actor: Actor, now: datetime) -> None:
     before = receipt.status
     started_at = latest(now, receipt.queued_at)
     transition(receipt, Receipt.Status.STARTED, turn=turn, started_at=started_at)
-    told = AgentFollowUpStarted(
-        message_id=receipt.message_id,
-        receipt_id=receipt.id,
-        turn_id=turn.id,
-        attempt=receipt.attempt,
-    )
-    stream = receipt.recipient.stream
-    log.append(stream, told, actor=actor, now=now, subject=receipt.id)
-    _tell(receipt, before, actor=actor, now=now)
+    timelines.tell_start(receipt, turn=turn, actor=actor, now=now)
+    timelines.tell_status(receipt, before, actor=actor, now=now)
 
 
 def deliver(receipt: Receipt, *, actor: Actor, now: datetime) -> None:
@@ -117,18 +77,8 @@ def deliver(receipt: Receipt, *, actor: Actor, now: datetime) -> None:
         loss_count=0,
         limit_count=0,
     )
-    told = UserMessage(
-        message_id=receipt.message_id,
-        receipt_id=receipt.id,
-        source=receipt.source,
-        sender=sender_of(receipt),
-        sequence=receipt.sequence,
-        in_reply_to=receipt.in_reply_to.message_id if receipt.in_reply_to else None,
-        attempt=receipt.attempt,
-    )
-    stream = receipt.recipient.stream
-    log.append(stream, told, actor=actor, now=now, text=receipt.body, subject=receipt.id)
-    _tell(receipt, before, actor=actor, now=now)
+    timelines.tell_transcript(receipt, actor=actor, now=now)
+    timelines.tell_status(receipt, before, actor=actor, now=now)
 
 
 def give_back(receipt: Receipt, *, due_at: datetime, counts: dict[str, int], now: datetime) -> None:
@@ -144,7 +94,7 @@ def give_back(receipt: Receipt, *, due_at: datetime, counts: dict[str, int], now
         was_shown=True,
         **counts,
     )
-    _tell(receipt, before, actor=SYSTEM, now=now)
+    timelines.tell_status(receipt, before, actor=SYSTEM, now=now)
 
 
 def queue_again(receipt: Receipt, *, actor: Actor, now: datetime, **more: Any) -> None:
@@ -167,9 +117,11 @@ def queue_again(receipt: Receipt, *, actor: Actor, now: datetime, **more: Any) -
         end_count=0,
         loss_count=0,
         limit_count=0,
+        is_held=False,
+        reply_deadline_at=None,
         **more,
     )
-    _tell(receipt, before, actor=actor, now=now)
+    timelines.tell_status(receipt, before, actor=actor, now=now)
 
 
 def fail(
@@ -195,7 +147,7 @@ def fail(
         turn=None,
         **more,
     )
-    _tell(receipt, before, actor=actor, now=now)
+    timelines.tell_status(receipt, before, actor=actor, now=now)
 
 
 def withdraw(receipt: Receipt, *, actor: Actor, now: datetime) -> None:
@@ -225,7 +177,7 @@ def quarantine(receipt: Receipt, *, code: str, reason: str, actor: Actor, now: d
         failure_reason=reason,
         turn=None,
     )
-    _tell(receipt, before, actor=actor, now=now)
+    timelines.tell_status(receipt, before, actor=actor, now=now)
 
 
 def discard(receipt: Receipt, *, actor: Actor, now: datetime) -> None:
@@ -239,7 +191,7 @@ def discard(receipt: Receipt, *, actor: Actor, now: datetime) -> None:
     if receipt.status == Receipt.Status.FAILED:
         values["failure_code"] = DISCARDED
     _set_fields(receipt, **values)
-    _tell(receipt, receipt.status, actor=actor, now=now)
+    timelines.tell_status(receipt, receipt.status, actor=actor, now=now)
 
 
 def close_queue(task: Task, *, actor: Actor, now: datetime) -> None:
@@ -255,12 +207,6 @@ def close_queue(task: Task, *, actor: Actor, now: datetime) -> None:
         )
 
 
-def set_wakes(receipts: Iterable[Receipt]) -> None:
-    """Let queued receipts start a turn."""
-    require_transaction()
-    Receipt.objects.filter(pk__in=[row.pk for row in receipts]).update(wakes=True)
-
-
 def make_due(recipient: Task, *, now: datetime) -> None:
     """Let the head of a queue be taken at once although it came back (SPEC §6.5)."""
     require_transaction()
@@ -271,13 +217,41 @@ def make_due(recipient: Task, *, now: datetime) -> None:
 
 def link_reply(handoff: Receipt, reply: Receipt, *, actor: Actor, now: datetime) -> None:
     """Write `received`; its only writer is the transaction that incorporates the reply (§7.1)."""
+    values: dict[str, Any] = {
+        "reply_status": Receipt.ReplyStatus.RECEIVED,
+        "reply": reply,
+        "replied_at": latest(now, handoff.delivered_at),
+        "reply_deadline_at": None,
+    }
+    if handoff.failure_code == REPLY_TIMEOUT:
+        values |= {"failure_code": "", "failure_reason": ""}
+    _set_fields(handoff, **values)
+    timelines.tell_status(handoff, handoff.status, actor=actor, now=now)
+
+
+def let_go(receipt: Receipt, *, actor: Actor, now: datetime) -> None:
+    """Let a message wake its recipient although the loop guard had held it (SPEC §7.6)."""
+    if receipt.status != Receipt.Status.QUEUED or not receipt.is_held:
+        raise invalid(receipt, receipt.status)
+    _set_fields(receipt, is_held=False, wakes=not receipt.is_closing)
+    timelines.tell_status(receipt, receipt.status, actor=actor, now=now)
+
+
+def time_out(handoff: Receipt, *, now: datetime) -> None:
+    """End the wait for an answer; a reply taken in later is received all the same (SPEC §7.3)."""
     _set_fields(
         handoff,
-        reply_status=Receipt.ReplyStatus.RECEIVED,
-        reply=reply,
-        replied_at=latest(now, handoff.delivered_at),
+        reply_status=Receipt.ReplyStatus.TIMED_OUT,
+        failure_code=handoff.failure_code or REPLY_TIMEOUT,
+        failure_reason=handoff.failure_reason or "No answer has come in time.",
     )
-    _tell(handoff, handoff.status, actor=actor, now=now)
+    timelines.tell_status(handoff, handoff.status, actor=SYSTEM, now=now)
+
+
+def set_deadline(handoff: Receipt, at: datetime | None) -> None:
+    """Say when the wait for an answer ends as things stand."""
+    require_transaction()
+    _set_fields(handoff, reply_deadline_at=at)
 
 
 def require_open(receipt: Receipt) -> None:
@@ -293,26 +267,6 @@ def in_full(rows: Any) -> Any:
     )
 
 
-def party_of(task: Task) -> Party:
-    """A task as events name it."""
-    return Party(
-        kind="agent",
-        task_id=task.id,
-        bot=task.bot.handle if task.bot else None,
-        label=task.bot.display_name if task.bot else task.title,
-    )
-
-
-def sender_of(receipt: Receipt) -> Party:
-    """The sender as events name it."""
-    return Party(
-        kind=receipt.source,
-        task_id=receipt.sender_task_id,
-        bot=receipt.sender_bot.handle if receipt.sender_bot else None,
-        label=receipt.sender_label,
-    )
-
-
 def _next_place(recipient: Task) -> int:
     recipient.last_sequence += 1
     Task.objects.filter(pk=recipient.pk).update(last_sequence=recipient.last_sequence)
@@ -323,23 +277,3 @@ def _set_fields(receipt: Receipt, **values: Any) -> None:
     Receipt.objects.filter(pk=receipt.pk).update(**values)
     for name, value in values.items():
         setattr(receipt, name, value)
-
-
-def _tell(receipt: Receipt, before: str | None, *, actor: Actor, now: datetime) -> None:
-    sides: list[tuple[str, UUID]] = [("recipient", receipt.recipient_id)]
-    if receipt.sender_task_id is not None:
-        sides.append(("sender", receipt.sender_task_id))
-    for side, stream in sides:
-        told = MessageStatus(
-            message_id=receipt.message_id,
-            receipt_id=receipt.id,
-            side=side,
-            before=before,
-            to=receipt.status,
-            attempt=receipt.attempt,
-            code=receipt.failure_code or None,
-            reason=receipt.failure_reason or None,
-            reply_status=receipt.reply_status,
-            reply_message_id=receipt.reply.message_id if receipt.reply else None,
-        )
-        log.append(stream, told, actor=actor, now=now, subject=receipt.id)

@@ -14,7 +14,7 @@ from django.db.models import Exists, Min, OuterRef, Q
 
 from cowork import locks
 from cowork.models import Slot, Task, Turn
-from messaging import boundary, replies, reporting, wakes
+from messaging import boundary, deadlines, replies, reporting, wakes
 from messaging.finishing import Ending, close
 from messaging.models import Receipt
 from timeline.clock import Clock, latest
@@ -80,7 +80,16 @@ def _extend(now: datetime) -> int:
         expires_at = max(turn.lease_expires_at, now) + turn.lease
         rows = Turn.objects.filter(pk=turn.pk, status=Turn.Status.RUNNING)
         count += rows.update(lease_expires_at=expires_at)
+    _extend_waits(now)
     return count
+
+
+def _extend_waits(now: datetime) -> None:
+    """Nobody could answer meanwhile either."""
+    for handoff in deadlines.pending().filter(reply_deadline_at__isnull=False):
+        length = handoff.reply_timeout or settings.COWORK_REPLY_TIMEOUT
+        rows = deadlines.pending().filter(pk=handoff.pk)
+        rows.update(reply_deadline_at=max(handoff.reply_deadline_at or now, now) + length)
 
 
 def lose_silent_turns(*, clock: Clock) -> int:
@@ -116,7 +125,7 @@ def _lose(turn_id: UUID, *, clock: Clock) -> bool:
 def wake_what_waits(*, clock: Clock) -> int:
     """Promise a wake to every task that something starts and nothing was promised to; how many."""
     wakers = Receipt.objects.queued().filter(recipient=OuterRef("pk"), wakes=True)
-    idle = Task.objects.exclude(status=Task.Status.RUNNING).filter(archived_at__isnull=True)
+    idle = Task.objects.without_turn().filter(archived_at__isnull=True)
     rows = wakes.unpromised(idle.filter(Exists(wakers) | Q(resumes_at__isnull=False)))
     now = clock.now()
     found = [task.id for task in rows.order_by("pk") if boundary.due_at(task, now=now) is not None]
@@ -146,7 +155,7 @@ def _answer(task_id: UUID, *, clock: Clock) -> bool:
         locks.lock_team(task.team_id)
     tasks = locks.lock_tasks(task_id, *replies.askers_of(task))
     task = tasks[task_id]
-    if task.status == Task.Status.RUNNING:
+    if task.has_turn:
         return False
     now = clock.now()
     newest = Turn.objects.filter(task=task).select_related("final_text").order_by("-number")

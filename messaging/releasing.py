@@ -50,6 +50,21 @@ def release(receipt: Receipt, *, by: Principal, note: str, clock: Clock) -> Rece
 
 
 @action
+def let_go(receipt: Receipt, *, by: Principal, note: str, clock: Clock) -> Receipt:
+    """Let a message that the loop guard has held wake its recipient (SPEC §7.6); audited.
+
+    Raises Forbidden, InvalidTransition.
+    """
+    require(by, May.HANDLE_RECEIPTS)
+    fresh, recipient = _locked(receipt)
+    now = clock.now()
+    receipts.let_go(fresh, actor=by.actor, now=now)
+    _record("let_go", fresh, by=by, note=note, now=now)
+    wakes.enqueue_what_waits(recipient, now=now)
+    return fresh
+
+
+@action
 def discard(receipt: Receipt, *, by: Principal, note: str, clock: Clock) -> Receipt:
     """Close a failed or quarantined message for good; its text is kept.
 

@@ -135,7 +135,7 @@ def tasks_that_owe() -> list[UUID]:
         ~Exists(waits), sender_task__archived_at__isnull=True
     )
     rows = rows.exclude(sender_task__status=Task.Status.FAILED)
-    rows = rows.exclude(recipient__status=Task.Status.RUNNING)
+    rows = rows.exclude(recipient__in=Task.objects.with_turn())
     return list(rows.order_by("recipient_id").values_list("recipient_id", flat=True).distinct())
 
 
@@ -202,6 +202,7 @@ def _reply(
     handoff: Receipt, task: Task, asker: Task, *, text: str, actor: Actor, now: datetime
 ) -> Receipt:
     origin = loops.origin_of(task, None)
+    is_held = loops.holds(origin)
     return receipts.queue(
         recipient=asker,
         text=keep(text, workspace_id=task.workspace_id, now=now),
@@ -217,7 +218,8 @@ def _reply(
         sender_label=task.bot.display_name if task.bot else task.title,
         sender_turn=task.last_turn,
         team=handoff.team,
-        wakes=True,
+        wakes=not is_held,
+        is_held=is_held,
         in_reply_to=handoff,
         is_automatic=True,
         cause_kind=origin.cause_kind,

@@ -119,6 +119,8 @@ def _apply_one(event: AnyReport, *, turn: Turn, task: Task, by: Principal, now: 
             kept = bodies.keep(text, workspace_id=task.workspace_id, now=now)
             told = Note(level=level)
             log.append(task.stream, told, actor=by.actor, now=now, text=kept, subject=turn.id)
+        case reports.Stopped():
+            pass  # messaging/finishing.py ends the turn
         case reports.ToolActivity(label=label, phase=phase):
             activity = ToolActivity(label=label, phase=phase)
             log.append(task.stream, activity, actor=by.actor, now=now, subject=turn.id)

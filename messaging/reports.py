@@ -56,8 +56,22 @@ class ToolActivity(Report):
     phase: Label
 
 
+class Stopped(Report):
+    """The runtime has stopped the turn: it ends as aborted, after the reports before this one."""
+
+    type: Literal["stopped"]
+
+
+KINDS: tuple[type[Report], ...] = (
+    Accepted,
+    Incorporated,
+    AssistantMessage,
+    Note,
+    ToolActivity,
+    Stopped,
+)
 AnyReport = Annotated[
-    Accepted | Incorporated | AssistantMessage | Note | ToolActivity,
+    Accepted | Incorporated | AssistantMessage | Note | ToolActivity | Stopped,
     Field(discriminator="type"),
 ]
 _REPORTS: TypeAdapter[list[AnyReport]] = TypeAdapter(

@@ -5,7 +5,8 @@ Next on the path of a message: `teams/authority.py`.
 
 import functools
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import timedelta
 from uuid import UUID
 
 from django.conf import settings
@@ -31,7 +32,7 @@ from timeline.transactions import action
 logger = logging.getLogger(__name__)
 
 SERVER_PREFIX = "cowork:"
-TRIES = 3
+LOOKS = 5
 
 
 class MessageRequired(Refusal):
@@ -58,7 +59,12 @@ class DeliveryFailed(Refusal):
 
 
 class _Moved(Exception):
-    """The conversation that a name stood for was replaced before it was locked, or had ended."""
+    """The bot's conversation was replaced, or the same id accepted for another one of its
+    conversations, before the locks were there. Nothing was written."""
+
+    def __init__(self, bot_id: UUID | None) -> None:
+        super().__init__()
+        self.bot_id = bot_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +76,7 @@ class Draft:
     bot: str | None
     message_id: str | None
     in_reply_to: str | None
+    reply_timeout: timedelta | None
 
 
 def send_agent_message(
@@ -82,6 +89,7 @@ def send_agent_message(
     bot: str | None = None,
     message_id: str = "",
     in_reply_to: str | None = None,
+    reply_timeout_seconds: int | None = None,
 ) -> Sent:
     """Queue a message of an agent for a teammate's conversation; durable when this returns.
 
@@ -90,10 +98,11 @@ def send_agent_message(
     BotMembershipRevoked, BotTeamUnavailable, MessageRequired, InReplyToInvalid, QueueFull and
     what a repeat can meet (messaging/repeats.py).
     """
-    draft = Draft(message.strip(), task_id, bot, message_id or None, in_reply_to)
+    timeout = timedelta(seconds=reply_timeout_seconds) if reply_timeout_seconds else None
+    draft = Draft(message.strip(), task_id, bot, message_id or None, in_reply_to, timeout)
     _check_fields(draft)
     try:
-        return _admit_in_the_end(sender, draft, by=by, clock=clock)
+        return _admit_with_patience(sender, draft, by=by, clock=clock)
     except DatabaseError as error:
         try:
             _tell_failure(sender, by=by, clock=clock)
@@ -102,15 +111,18 @@ def send_agent_message(
         raise DeliveryFailed from error
 
 
-def _admit_in_the_end(sender: Task, draft: Draft, *, by: Principal, clock: Clock) -> Sent:
-    for _try in range(TRIES - 1):
+def _admit_with_patience(sender: Task, draft: Draft, *, by: Principal, clock: Clock) -> Sent:
+    """Admit it; again from the start when what was found moved before it was locked."""
+    for look in range(1, LOOKS + 1):
         try:
             return _admit(sender, draft, by=by, clock=clock)
-        except (IntegrityError, _Moved):
-            # The same id was accepted meanwhile for another conversation of that bot, or its
-            # conversation has ended meanwhile: look again.
-            continue
-    return _admit(sender, draft, by=by, clock=clock, is_last=True)
+        except _Moved as moved:
+            # By its id: a display name may name one bot of the team, and two of the workspace.
+            draft = replace(draft, bot=str(moved.bot_id))
+        except IntegrityError:
+            if look == LOOKS:
+                raise
+    raise DatabaseBusy
 
 
 @action
@@ -141,9 +153,7 @@ def check_message(text: str, message_id: str | None) -> None:
 
 
 @action
-def _admit(
-    sender: Task, draft: Draft, *, by: Principal, clock: Clock, is_last: bool = False
-) -> Sent:
+def _admit(sender: Task, draft: Draft, *, by: Principal, clock: Clock) -> Sent:
     require(by, May.ACT_AS_AGENT)
     authority.require_cover(by, sender)
     earlier = repeats.find(repeats.agent_key(sender, draft.task_id, draft.bot, draft.message_id))
@@ -160,20 +170,21 @@ def _admit(
     earlier = repeats.find(key)  # two equal sends that came at once: the locks order them
     if earlier is not None:
         if earlier.recipient_id != recipient.id:
-            raise DatabaseBusy if is_last else _Moved  # it is another row that has to be locked
+            raise _Moved(recipient.bot_id)
         return repeats.answer_locked(
             earlier, text=draft.text, in_reply_to=draft.in_reply_to, by=by, now=now
         )
-    if draft.task_id is None and not (recipient.is_current or is_last):
-        raise _Moved
+    if draft.task_id is None and not recipient.is_current:
+        raise _Moved(recipient.bot_id)
     if not conversations.is_usable(recipient):
-        raise TaskEnded if draft.task_id or is_last else _Moved
+        raise TaskEnded
     if not draft.text:
         raise MessageRequired
     correlation = replies.correlate(sender, recipient, draft.in_reply_to)
     waiting = boundary.room_in(recipient)
     running = running_turn(sender)
     origin = loops.origin_of(sender, running)
+    is_held = loops.holds(origin)
     receipt = receipts.queue(
         recipient=recipient,
         text=bodies.keep(draft.text, workspace_id=sender.workspace_id, now=now),
@@ -190,11 +201,13 @@ def _admit(
         sender_turn=sender.last_turn,
         team=team,
         # A teammate's message wakes; one that only closes an exchange does not (SPEC §6.2, §7.6).
-        wakes=not correlation.is_closing,
+        wakes=not (correlation.is_closing or is_held),
+        is_held=is_held,
         in_reply_to=correlation.in_reply_to,
         is_handoff=correlation.is_handoff,
         is_closing=correlation.is_closing,
         reply_status=Receipt.ReplyStatus.PENDING if correlation.is_handoff else None,
+        reply_timeout=draft.reply_timeout if correlation.is_handoff else None,
         cause_kind=origin.cause_kind,
         cause_id=origin.cause_id,
         chain=origin.chain,

@@ -54,7 +54,7 @@ def claim(
     known = _known_turn(task, by, claim_id)
     if known is not None:
         return Claimed(known, task, boundary.held_by(known), is_known=True)
-    if task.status == Task.Status.RUNNING:
+    if task.has_turn:
         raise TurnRunning
     if start and task.is_archived:
         raise TaskEnded

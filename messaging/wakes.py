@@ -13,6 +13,9 @@ from cowork import outbox, runtimes
 from cowork.kinds import DONE, Answer, Kind, Wait
 from cowork.models import OutboxEntry, Task
 from messaging import boundary
+from timeline import log
+from timeline.event_types import WakeSkipped
+from timeline.log import SYSTEM
 
 WAKE_TASK = "wake-task"
 # The intervals at which a runtime out of reach is looked for; the last one repeats (SPEC §6.5).
@@ -73,11 +76,14 @@ def tell_runtime(entry: OutboxEntry) -> None:
 def wake_task(entry: OutboxEntry, _told: object, now: datetime) -> Answer:
     """Inside: keep the promise while something may start; its claim drops it."""
     task = Task.objects.get(pk=entry.target)
-    if task.status == Task.Status.RUNNING:
+    if task.has_turn:
         # The end of the turn asks what waits, and wakes this entry then.
         return Wait() if boundary.has_wakers(task) else DONE
     due_at = boundary.due_at(task, now=now)
     if due_at is None:
+        if task.status == Task.Status.INTERRUPTED:
+            told = WakeSkipped(why="stopped")
+            log.append(task.stream, told, actor=SYSTEM, now=now)
         return DONE
     if due_at > now:
         return Wait(until=due_at)

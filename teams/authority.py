@@ -97,6 +97,16 @@ def may_exchange(team: Team | None, *bots: Bot) -> str | None:
     return None
 
 
+def is_member(team: Team, bot: Bot) -> bool:
+    """Whether an active bot belongs to the team now; the lead does without a member row."""
+    return bot.pk in _taking_part(team, bot)
+
+
+def is_usable(team: Team) -> bool:
+    """Whether the team, read anew, carries messages at all."""
+    return _standing(team) is not None
+
+
 def _standing(team: Team | None, *workspace_ids: UUID) -> Team | None:
     """The team read anew, if it carries messages within these workspaces."""
     if team is None:

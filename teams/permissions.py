@@ -50,6 +50,7 @@ class May(StrEnum):
     FOLLOW_UP = "follow_up"
     OPEN_TASKS = "open_tasks"
     COMPLETE = "complete"
+    INTERRUPT = "interrupt"  # pause, resume, stop
     EDIT_TASKS = "edit_tasks"  # title, archived, narrowing a mode
     HANDLE_RECEIPTS = "handle_receipts"  # retry, release, discard, quarantine
     READ_OUTBOX = "read_outbox"
@@ -63,6 +64,7 @@ _OPERATOR = _VIEWER | {
     May.FOLLOW_UP,
     May.OPEN_TASKS,
     May.COMPLETE,
+    May.INTERRUPT,
     May.EDIT_TASKS,
     May.HANDLE_RECEIPTS,
     May.READ_OUTBOX,
@@ -70,7 +72,7 @@ _OPERATOR = _VIEWER | {
 }
 _MANAGER = _OPERATOR | {May.MANAGE, May.WIDEN_MODES}
 _AGENT = frozenset({May.ACT_AS_AGENT})
-_SERVICE = frozenset({May.READ, May.FOLLOW_UP, May.OPEN_TASKS, May.READ_OUTBOX})
+_SERVICE = frozenset({May.READ, May.FOLLOW_UP, May.OPEN_TASKS, May.INTERRUPT, May.READ_OUTBOX})
 
 _TABLE: dict[str, frozenset[May]] = {
     "bot": _AGENT,

@@ -23,11 +23,14 @@ class EventType(models.TextChoices):
     ASSISTANT_MESSAGE = "assistant_message"
     AGENT_FOLLOW_UP_SCHEDULED = "agent_follow_up_scheduled"
     AGENT_FOLLOW_UP_STARTED = "agent_follow_up_started"
+    AGENT_INTERRUPT_REQUESTED = "agent_interrupt_requested"
+    AGENT_INTERRUPT_CONFIRMED = "agent_interrupt_confirmed"
     TURN_STARTED = "turn_started"
     TURN_ENDED = "turn_ended"
     TOOL_ACTIVITY = "tool_activity"
     NOTE = "note"
     ERROR = "error"
+    MEMBERSHIP_REPAIRED = "membership_repaired"
     WAKE_SKIPPED = "wake_skipped"
 
 
@@ -152,6 +155,22 @@ class AgentFollowUpStarted(EventBody):
     attempt: int
 
 
+class AgentInterruptRequested(EventBody):
+    type = EventType.AGENT_INTERRUPT_REQUESTED
+
+    request_id: UUID
+    reason: str | None
+    requested_at: datetime
+
+
+class AgentInterruptConfirmed(EventBody):
+    type = EventType.AGENT_INTERRUPT_CONFIRMED
+
+    request_id: UUID
+    reason: str | None
+    requested_at: datetime
+
+
 class TurnCause(BaseModel):
     """Why a turn runs (SPEC §6.1): the first of several reasons, and the chain it belongs to."""
 
@@ -214,6 +233,13 @@ class Error(EventBody):
 
     code: str
     receipt_id: UUID | None = None
+
+
+class MembershipRepaired(EventBody):
+    type = EventType.MEMBERSHIP_REPAIRED
+
+    bot: str
+    team: UUID
 
 
 class WakeSkipped(EventBody):

@@ -3,7 +3,7 @@
 import base64
 import binascii
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import IO, Any, ClassVar, NoReturn, TypeVar
 from uuid import UUID
@@ -26,6 +26,7 @@ DEFAULT_LIMIT, MAX_LIMIT = 50, 200
 MAX_BODY = 4 * 1024 * 1024
 
 Row = TypeVar("Row", bound=Model)
+Item = TypeVar("Item")
 
 
 class NotAuthenticated(refusals.Refusal):
@@ -110,6 +111,15 @@ class StrictIntegerField(serializers.IntegerField):
         if isinstance(data, bool) or not isinstance(data, int):
             self.fail("invalid")
         return int(super().to_internal_value(data))
+
+
+class StrictNumberField(serializers.FloatField):
+    """A JSON number; no string and no boolean."""
+
+    def to_internal_value(self, data: Any) -> float:
+        if isinstance(data, bool) or not isinstance(data, int | float):
+            self.fail("invalid")
+        return float(super().to_internal_value(data))
 
 
 class StrictBooleanField(serializers.BooleanField):
@@ -280,6 +290,29 @@ def page(
             "results": [render(row) for row in shown],
             "next": _write_cursor(shown[-1], order) if more else None,
         }
+    )
+
+
+def page_of(
+    rows: Sequence[Item],
+    request: Request,
+    *,
+    key: Callable[[Item], str],
+    render: Callable[[Item], dict[str, Any]],
+) -> Response:
+    """One page of a computed list; the cursor names the last row of the page before."""
+    limit = limit_of(request)
+    cursor = request.query_params.get("cursor")
+    start = 0
+    if cursor:
+        keys = [key(row) for row in rows]
+        if cursor not in keys:
+            raise refusals.InvalidRequest(reason="cursor: this is none of this list (any more).")
+        start = keys.index(cursor) + 1
+    shown = rows[start : start + limit]
+    more = len(rows) > start + limit
+    return Response(
+        {"results": [render(row) for row in shown], "next": key(shown[-1]) if more else None}
     )
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.house.source import Module, modules
 
-MODELS = [module for module in modules() if module.stem == "models"]
+MODELS = [module for module in modules() if "models" in module.path.with_suffix("").parts]
 HIDDEN_WRITES = frozenset({"save", "delete", "save_base", "full_clean"})
 HIDDEN_CALLS = ("django.db.models.signals", "django.dispatch", "django.core.signals")
 GENERIC_KEYS = "django.contrib.contenttypes"

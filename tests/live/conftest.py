@@ -9,6 +9,7 @@ from tests.live.installation import Installation, a_database
 
 @pytest.fixture
 def database_settings() -> Iterator[dict[str, str]]:
+    """An empty database beside the one of the tests, or SQLite in the data folder."""
     with a_database() as settings:
         yield settings
 

@@ -30,8 +30,7 @@ def until(question: Callable[[], object], seconds: float = PATIENCE, what: str =
 
 @contextlib.contextmanager
 def a_database() -> Iterator[dict[str, str]]:
-    """The settings for an empty database beside the one of the tests, or for SQLite in the data
-    folder."""
+    """The settings of an empty database beside the one of the tests; none mean SQLite."""
     given = os.environ.get("COWORK_DATABASE_URL")
     if not given:
         yield {}
@@ -39,12 +38,15 @@ def a_database() -> Iterator[dict[str, str]]:
     import psycopg
     from psycopg import sql
 
-    name = sql.Identifier(f"cowork_live_{uuid.uuid4().hex[:12]}")
+    name = f"cowork_live_{uuid.uuid4().hex[:12]}"
     with psycopg.connect(given, autocommit=True) as connection:
-        connection.execute(sql.SQL("CREATE DATABASE {}").format(name))
-        path = f"/{name.as_string(connection).strip(chr(34))}"
-        yield {"COWORK_DATABASE_URL": urlunsplit(urlsplit(given)._replace(path=path))}
-        connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(name))
+        connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+        try:
+            parts = urlsplit(given)
+            yield {"COWORK_DATABASE_URL": urlunsplit(parts._replace(path=f"/{name}"))}
+        finally:
+            drop = sql.SQL("DROP DATABASE {} WITH (FORCE)")
+            connection.execute(drop.format(sql.Identifier(name)))
 
 
 class Installation:
@@ -71,6 +73,12 @@ class Installation:
     def start(self, *options: str) -> float:
         """Start it; how long that took until it was ready."""
         began = time.monotonic()
+        self.launch(*options)
+        until(self.is_ready, what="/readyz")
+        return time.monotonic() - began
+
+    def launch(self, *options: str) -> None:
+        """Start it, without waiting for anything."""
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 [sys.executable, "manage.py", "up", "--port", str(self.port), *options],
@@ -81,8 +89,6 @@ class Installation:
                 stderr=log,
                 start_new_session=True,
             )
-        until(self.is_ready, what="/readyz")
-        return time.monotonic() - began
 
     @property
     def pid(self) -> int:

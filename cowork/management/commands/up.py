@@ -62,9 +62,11 @@ class Command(BaseCommand):
             ) from None
 
     def _prepare(self, instance: str, *, demo: bool) -> None:
+        self._say(f"Bringing the database up to date ({connection.vendor}) ...")
         migrate()
         settings.STATIC_ROOT.mkdir(exist_ok=True)
-        installing.install(clock=system_clock)
+        if installing.install(clock=system_clock):
+            self._say(f"Made workspace {installing.MAIN} and person {installing.OWNER}.")
         ends_at = time.monotonic() + RECOVERY_PATIENCE
         while not jobs.recover(owner=f"{instance}.recovery", clock=system_clock):
             if time.monotonic() > ends_at:
@@ -72,7 +74,7 @@ class Command(BaseCommand):
                 break
             time.sleep(0.2)
         if demo:
-            call_command("demo")
+            call_command("demo", stdout=self.stdout)
         files.make_private(Path(settings.COWORK_DATA_DIR))
 
     def _run(self, folder: Path, listener: socket.socket | None, options: dict[str, Any]) -> int:
@@ -107,7 +109,7 @@ class Command(BaseCommand):
             token = sign_in_links.make(owner, now=system_clock.now())
             link = settings.COWORK_PUBLIC_URL + sign_in_links.PATH.format(token=token)
             self._say(f"Sign in as {installing.OWNER}, once and within the hour: {link}")
-        self._say(f"next: connect an agent at {settings.COWORK_PUBLIC_URL}/connect/")
+        self._say("next: connect an agent; docs/quick-start.md tells how")
         taken = "" if url.endswith(f":{port}") else f"Port {port} is taken. "
         self._say(f"{taken}CoWork is at {url}")
 

@@ -1,0 +1,150 @@
+"""What both timelines are told of a receipt (SPEC §5.1, §5.6, §14.2).
+
+Events hold ids and codes; the text stands in the receipt's body row.
+"""
+
+from datetime import datetime
+from typing import Literal
+from uuid import UUID
+
+from cowork.models import Task, Turn
+from messaging.models import Receipt
+from timeline import log
+from timeline.event_types import (
+    AgentFollowUpScheduled,
+    AgentFollowUpStarted,
+    AgentMessage,
+    EventType,
+    MessageStatus,
+    Party,
+    UserMessage,
+)
+from timeline.log import SYSTEM, Actor
+from timeline.models import Body, Event
+from timeline.transactions import require_transaction
+
+Side = Literal["sender", "recipient"]
+
+
+def tell_acceptance(receipt: Receipt, text: Body, *, actor: Actor, now: datetime) -> None:
+    """Accepted: `agent_message` at an agent that sends, and scheduled at the recipient."""
+    if receipt.sender_task_id is not None:
+        sent = AgentMessage(
+            message_id=receipt.message_id,
+            receipt_id=receipt.id,
+            recipient=party_of(receipt.recipient),
+            in_reply_to=receipt.in_reply_to.message_id if receipt.in_reply_to else None,
+            handoff=receipt.is_handoff,
+            automatic=receipt.is_automatic,
+        )
+        log.append(
+            receipt.sender_task_id, sent, actor=actor, now=now, text=text, subject=receipt.id
+        )
+    scheduled = AgentFollowUpScheduled(
+        message_id=receipt.message_id,
+        receipt_id=receipt.id,
+        source=receipt.source,
+        sender=sender_of(receipt),
+        delivery_mode=receipt.delivery_mode,
+    )
+    stream = receipt.recipient.stream
+    log.append(stream, scheduled, actor=actor, now=now, subject=receipt.id)
+
+
+def tell_start(receipt: Receipt, *, turn: Turn, actor: Actor, now: datetime) -> None:
+    """A turn holds it now; told once per attempt."""
+    told = AgentFollowUpStarted(
+        message_id=receipt.message_id,
+        receipt_id=receipt.id,
+        turn_id=turn.id,
+        attempt=receipt.attempt,
+    )
+    stream = receipt.recipient.stream
+    log.append(stream, told, actor=actor, now=now, subject=receipt.id)
+
+
+def tell_transcript(receipt: Receipt, *, actor: Actor, now: datetime) -> None:
+    """Taken in: it stands in the recipient's transcript, once."""
+    told = UserMessage(
+        message_id=receipt.message_id,
+        receipt_id=receipt.id,
+        source=receipt.source,
+        sender=sender_of(receipt),
+        sequence=receipt.sequence,
+        in_reply_to=receipt.in_reply_to.message_id if receipt.in_reply_to else None,
+        attempt=receipt.attempt,
+    )
+    stream = receipt.recipient.stream
+    log.append(stream, told, actor=actor, now=now, text=receipt.body, subject=receipt.id)
+
+
+def tell_status(receipt: Receipt, before: str | None, *, actor: Actor, now: datetime) -> None:
+    """The status that it has now, and the one before, to both sides alike."""
+    for side, stream in _sides(receipt):
+        _tell_side(receipt, before, side, stream, actor=actor, now=now)
+
+
+def _sides(receipt: Receipt) -> list[tuple[Side, UUID]]:
+    sides: list[tuple[Side, UUID]] = [("recipient", receipt.recipient_id)]
+    if receipt.sender_task_id is not None:
+        sides.append(("sender", receipt.sender_task_id))
+    return sides
+
+
+def _tell_side(
+    receipt: Receipt, before: str | None, side: Side, stream: UUID, *, actor: Actor, now: datetime
+) -> None:
+    told = MessageStatus(
+        message_id=receipt.message_id,
+        receipt_id=receipt.id,
+        side=side,
+        before=before,
+        to=receipt.status,
+        attempt=receipt.attempt,
+        code=receipt.failure_code or None,
+        reason=receipt.failure_reason or None,
+        reply_status=receipt.reply_status,
+        reply_message_id=receipt.reply.message_id if receipt.reply else None,
+    )
+    log.append(stream, told, actor=actor, now=now, subject=receipt.id)
+
+
+def complete(receipt: Receipt, *, now: datetime) -> bool:
+    """Tell each timeline what it was not told of the receipt; whether something was missing."""
+    require_transaction()
+    told = Event.objects.filter(subject=receipt.id)
+    is_whole = True
+    kinds = set(told.filter(stream_id=receipt.recipient_id).values_list("type", flat=True))
+    if receipt.status == Receipt.Status.DELIVERED and EventType.USER_MESSAGE not in kinds:
+        tell_transcript(receipt, actor=SYSTEM, now=now)
+        is_whole = False
+    stored = (receipt.status, receipt.attempt, receipt.reply_status)
+    for side, stream in _sides(receipt):
+        lines = told.filter(stream_id=stream, type=EventType.MESSAGE_STATUS).order_by("-seq")
+        newest = next((line.payload for line in lines if line.payload["side"] == side), None)
+        known = newest and (newest["to"], newest["attempt"], newest["reply_status"])
+        if known != stored:
+            before = newest["to"] if newest else None
+            _tell_side(receipt, before, side, stream, actor=SYSTEM, now=now)
+            is_whole = False
+    return not is_whole
+
+
+def party_of(task: Task) -> Party:
+    """A task as events name it."""
+    return Party(
+        kind="agent",
+        task_id=task.id,
+        bot=task.bot.handle if task.bot else None,
+        label=task.bot.display_name if task.bot else task.title,
+    )
+
+
+def sender_of(receipt: Receipt) -> Party:
+    """The sender as events name it."""
+    return Party(
+        kind=receipt.source,
+        task_id=receipt.sender_task_id,
+        bot=receipt.sender_bot.handle if receipt.sender_bot else None,
+        label=receipt.sender_label,
+    )
