@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 
-from cowork import tasks, turns
+from cowork import interrupting, tasks, turns
 from cowork.models import Task, Turn
 from messaging import receipts
 from messaging.models import Receipt
@@ -29,12 +29,24 @@ RECEIPTS = {
 }
 TASKS = {
     ("idle", "running"),
+    ("idle", "paused"),
+    ("idle", "interrupted"),
     ("idle", "completed"),
     ("idle", "failed"),
     ("running", "idle"),
+    ("running", "paused"),
+    ("running", "interrupted"),
     ("running", "completed"),
     ("running", "failed"),
+    ("paused", "idle"),
+    ("paused", "interrupted"),
+    ("paused", "completed"),
+    ("paused", "failed"),
+    ("interrupted", "running"),
+    ("interrupted", "completed"),
+    ("interrupted", "failed"),
     ("completed", "running"),
+    ("completed", "paused"),
     ("completed", "failed"),
     ("failed", "running"),
     ("failed", "completed"),
@@ -116,10 +128,15 @@ def test_a_step_from_a_status_that_has_changed_meanwhile_is_refused(
     assert Receipt.objects.filter(pk=receipt.pk).values().get() == stands
 
 
+HOLDS = {"paused": interrupting.pause, "interrupted": interrupting.stop}
+
+
 def a_task(build, cook, status):
     now = build.clock.now()
     if status == "running":
         build.a_turn(cook)
+    elif status in HOLDS:
+        HOLDS[status](cook, by=build.founder, clock=build.clock)
     elif status != "idle":
         action(tasks.conclude)(cook, status, summary="", actor=SYSTEM, now=now)
     return fresh(cook)
