@@ -28,28 +28,12 @@ RECEIPTS = {
     ("quarantined", "queued"),
 }
 TASKS = {
-    ("idle", "running"),
-    ("idle", "paused"),
-    ("idle", "interrupted"),
-    ("idle", "completed"),
-    ("idle", "failed"),
-    ("running", "idle"),
-    ("running", "paused"),
-    ("running", "interrupted"),
-    ("running", "completed"),
-    ("running", "failed"),
-    ("paused", "idle"),
-    ("paused", "interrupted"),
-    ("paused", "completed"),
-    ("paused", "failed"),
-    ("interrupted", "running"),
-    ("interrupted", "completed"),
-    ("interrupted", "failed"),
-    ("completed", "running"),
-    ("completed", "paused"),
-    ("completed", "failed"),
-    ("failed", "running"),
-    ("failed", "completed"),
+    *(("idle", to) for to in ("running", "paused", "interrupted", "completed", "failed")),
+    *(("running", to) for to in ("idle", "paused", "interrupted", "completed", "failed")),
+    *(("paused", to) for to in ("idle", "interrupted", "completed", "failed")),
+    *(("interrupted", to) for to in ("running", "completed", "failed")),
+    *(("completed", to) for to in ("running", "paused", "failed")),
+    *(("failed", to) for to in ("running", "completed")),
 }
 TURNS = {("running", to) for to in ("done", "aborted", "error", "lost")}
 MEMBERS = {("active", "removed"), ("removed", "active")}
@@ -128,15 +112,13 @@ def test_a_step_from_a_status_that_has_changed_meanwhile_is_refused(
     assert Receipt.objects.filter(pk=receipt.pk).values().get() == stands
 
 
-HOLDS = {"paused": interrupting.pause, "interrupted": interrupting.stop}
-
-
 def a_task(build, cook, status):
     now = build.clock.now()
+    steps_taken = {"paused": interrupting.pause, "interrupted": interrupting.stop}
     if status == "running":
         build.a_turn(cook)
-    elif status in HOLDS:
-        HOLDS[status](cook, by=build.founder, clock=build.clock)
+    elif status in steps_taken:
+        steps_taken[status](cook, by=build.founder, clock=build.clock)
     elif status != "idle":
         action(tasks.conclude)(cook, status, summary="", actor=SYSTEM, now=now)
     return fresh(cook)
