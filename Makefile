@@ -11,6 +11,8 @@ SHELL := /bin/bash
 .PHONY: help run test check style types floors migrations deployment
 .PHONY: bench kill-demo screenshots states venv dev
 
+# More options of `up`, such as: make run UP='--port 9000'
+UP ?=
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
@@ -42,7 +44,8 @@ venv: $(VENV)/.installed
 dev: $(VENV)/.installed-dev
 
 run: venv
-	@exec $(BIN)/python manage.py up --demo
+	@echo "Starting everything; Ctrl-C stops it ..."
+	@exec $(BIN)/python manage.py up --demo $(UP)
 
 test: dev
 	@env -u COWORK_DATABASE_URL -u COWORK_DATA_DIR \

@@ -15,7 +15,7 @@ from timeline.refusals import Refusal
 from timeline.transactions import require_transaction
 
 VALID_FOR: Final = timedelta(hours=1)
-PATH: Final = "/sign-in/link/{token}"
+PATH: Final = "/sign-in/link/{token}/"
 _SALT: Final = "cowork.sign-in-link"
 
 

@@ -24,7 +24,7 @@ from typing import Any
 
 import httpx
 
-from tests.live.installation import ROOT, Installation
+from tests.live.installation import ROOT, Installation, until
 
 MESSAGES = 200
 SECONDS = 25.0  # over which they are sent
@@ -130,7 +130,8 @@ class Server:
         if kind == "supervisor":
             assert self.installation.process is not None
             self.installation.process.wait(10)
-            self.installation.start()
+            self.installation.launch()
+            until(self.installation.is_ready, START_PATIENCE, what="the server")
 
     def _kind(self, pid: int, command: str) -> str:
         """`supervisor`, `web`, or which part of the cluster the process is, by its title."""
@@ -193,14 +194,13 @@ class Sending:
 def listed(http: httpx.Client, path: str, **query: str) -> list[dict[str, Any]]:
     """Every row of a list."""
     rows: list[dict[str, Any]] = []
-    cursor = None
+    asked = {**query, "limit": "200"}
     while True:
-        more = {"cursor": cursor} if cursor else {}
-        page = http.get(path, params={**query, **more, "limit": "200"}).raise_for_status().json()
+        page = http.get(path, params=asked).raise_for_status().json()
         rows += page["results"]
-        cursor = page["next"]
-        if cursor is None:
+        if page["next"] is None:
             return rows
+        asked["cursor"] = page["next"]
 
 
 def events(http: httpx.Client, task_id: str) -> Iterator[dict[str, Any]]:

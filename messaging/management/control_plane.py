@@ -82,13 +82,14 @@ def is_alive(pid: int) -> bool:
 class ControlPlane:
     """Calls to one server with one token. Raises NoServer; every call Refused and OutOfReach."""
 
-    def __init__(self, to: Access) -> None:
+    def __init__(self, to: Access, *, transport: httpx.BaseTransport | None = None) -> None:
         try:
             self._http = httpx.Client(
                 base_url=f"{to.url}/api/v1/",
                 headers={"Authorization": f"Bearer {to.token}"},
                 timeout=PATIENCE,
                 trust_env=False,
+                transport=transport,
             )
         except httpx.InvalidURL as error:
             raise NoServer(f"{to.url} is no address: {error}") from error

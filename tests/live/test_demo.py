@@ -1,7 +1,6 @@
 """`up --demo`: a person writes, bots hand work to each other, and the smoke finds it so."""
 
 import json
-import os
 import subprocess
 import sys
 import time
@@ -225,10 +224,22 @@ def test_the_demo_outlives_a_restart_and_the_smoke_needs_a_worker(installation: 
     assert time.monotonic() - began > 1.5
     assert "queued" in said
     assert "Does a worker run" in said
-    os.kill(server.pid, 9)
+
+
+def test_a_descriptor_of_a_dead_server_is_none(installation: Maker) -> None:
+    server = installation()
+    server.start("--demo")
+    tasks = Demo(server).tasks()
+    assert server.process is not None
+    server.process.kill()
     server.process.wait(10)
-    done = manage(server, "smoke_bots", "--sender-task", tasks["quill"]["id"], "--recipient-task")
+    assert not descriptorless(server)
+
+    ids = [tasks[handle]["id"] for handle in ("quill", "tally")]
+    done = manage(server, "smoke_bots", "--sender-task", ids[0], "--recipient-task", ids[1])
+
     assert done.returncode == 2
+    assert "No server runs over" in done.stdout
 
 
 def descriptorless(server: Installation) -> bool:
