@@ -8,7 +8,7 @@ from rest_framework import serializers
 from cowork.models import InteractionMode, RuntimeMode, Turn
 from messaging import reports
 from messaging.models import Receipt
-from messaging.wire import ActorRow, CauseRow
+from messaging.wire import ActorRow, OriginRow
 from timeline.event_types import EventType
 
 
@@ -89,7 +89,7 @@ class TimelinePage(serializers.Serializer[Any]):
 # Turns
 
 
-class TurnCauseRow(CauseRow):
+class TurnCauseRow(OriginRow):
     kind = serializers.ChoiceField(Turn.Cause.choices)
 
 
