@@ -10,7 +10,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from cowork import locks, turns
+from cowork import locks, sessions, turns
 from cowork.models import Task, Turn
 from messaging import authority, boundary, reports
 from messaging.models import Receipt
@@ -109,8 +109,10 @@ def apply(
 
 def _apply_one(event: AnyReport, *, turn: Turn, task: Task, by: Principal, now: datetime) -> None:
     match event:
-        case reports.Accepted():
+        case reports.Accepted(session_ref=ref):
             turns.set_fields(turn, accepted_at=turn.accepted_at or now)
+            if ref is not None:
+                sessions.bind(task, ref, now=now)
         case reports.Incorporated(through=through):
             boundary.incorporate(turn, task, through=through, actor=by.actor, now=now)
         case reports.AssistantMessage(text=text, own=own):

@@ -28,6 +28,8 @@ class Readiness(models.TextChoices):
     READY = "ready", _("Ready for another message")
     WORKING = "working", _("Working on latest message")
     WAITING = "waiting", _("Waiting on a teammate")
+    NEEDS_INPUT = "needs_input", _("Needs your input")
+    PAUSED = "paused", _("Paused")
     RETRY = "retry", _("Ready to retry")
     UNAVAILABLE = "unavailable", _("Unavailable — reopen to retry")
 
@@ -46,9 +48,12 @@ _GLYPHS = {
     Readiness.READY: ("ready", ""),
     Readiness.WORKING: ("work", "live"),
     Readiness.WAITING: ("wait", ""),
+    Readiness.NEEDS_INPUT: ("you", "you"),
+    Readiness.PAUSED: ("pause", ""),
     Readiness.RETRY: ("fail", "you"),
     Readiness.UNAVAILABLE: ("off", "stop"),
 }
+_NEED_A_PERSON = (Readiness.NEEDS_INPUT, Readiness.RETRY, Readiness.UNAVAILABLE)
 _RESULTS = {
     Turn.Status.RUNNING: Result.RUNNING,
     Turn.Status.DONE: Result.COMPLETED,
@@ -99,7 +104,7 @@ class Row:
 
     @property
     def needs_you(self) -> bool:
-        return self.readiness in (Readiness.RETRY, Readiness.UNAVAILABLE)
+        return self.readiness in _NEED_A_PERSON
 
     @property
     def is_working(self) -> bool:
@@ -189,11 +194,20 @@ def _row(
     )
 
 
+# What a person has done to it says more than what came of its latest run.
+_STANDING = {
+    Task.Status.FAILED: Readiness.UNAVAILABLE,
+    Task.Status.PAUSED: Readiness.PAUSED,
+    Task.Status.INTERRUPTED: Readiness.NEEDS_INPUT,  # a follow-up lifts a stop
+}
+
+
 def _readiness(task: Task, turn: Turn | None, count: Mapping[str, int]) -> Readiness:
     if task.has_turn:
         return Readiness.WORKING
-    if task.status == Task.Status.FAILED:
-        return Readiness.UNAVAILABLE
+    standing = _STANDING.get(Task.Status(task.status))
+    if standing is not None:
+        return standing
     if count.get("failed"):
         return Readiness.RETRY
     if count.get("awaited"):

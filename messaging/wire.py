@@ -47,7 +47,7 @@ class TaskRow(serializers.Serializer[Any]):
     root = serializers.UUIDField()  # type: ignore[assignment]
     depth = serializers.IntegerField()
     branch_from = serializers.UUIDField(allow_null=True)
-    session = serializers.CharField(allow_null=True)
+    session = serializers.UUIDField(allow_null=True)
     archived = serializers.BooleanField()
     batch_inputs = serializers.BooleanField()
     running_turn = RunningTurn(allow_null=True)
