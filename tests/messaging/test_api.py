@@ -234,6 +234,20 @@ CALLS: dict[str, tuple[str, str, str, dict[str, Any], dict[str, list[Any]]]] = {
         },
     ),
     "withdraw": ("pilot", "POST", "receipts/{receipt}/withdraw", {}, {"note": ["x"]}),
+    "bulk": (
+        "otto",
+        "POST",
+        "receipts/bulk",
+        {"action": "discard", "filter": {"delivery_status": "failed"}, "note": "", "dry_run": True},
+        {
+            "action": NO_CHOICE,
+            "ids": [*NO_LIST, [], ["x"], [7], [[]]],
+            "filter": [None, 7, "x", [], {}, {"unheard": "of"}, {"sender": 7}, {"sender": "\0"}],
+            "note": [None, *NO_TEXT, *NO_UNICODE, "x" * 1001],
+            "dry_run": NO_FLAG,
+            "more": [1],
+        },
+    ),
     "quarantine": (
         "otto",
         "POST",
