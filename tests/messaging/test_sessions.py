@@ -19,7 +19,9 @@ def accept(build):
         event = {"type": "accepted", **more}
         if ref is not None:
             event["session_ref"] = ref
-        return build.report(build.claimed(fresh(task), start=True).turn, event)
+        turn: Turn = build.claimed(fresh(task), start=True).turn
+        build.report(turn, event)
+        return fresh(turn)
 
     return accepted
 
