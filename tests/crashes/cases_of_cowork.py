@@ -10,9 +10,11 @@ from cowork import (
     draining,
     editing,
     holding,
+    interrupting,
     issuing,
     opening,
     provisioning,
+    reopening,
     restarting,
     runs,
     unparking,
@@ -20,7 +22,7 @@ from cowork import (
 from cowork.kinds import DONE, WAIT, Answer
 from cowork.models import Credential, OutboxEntry, Slot, Task
 from teams.models import Workspace
-from tests.build import fresh
+from tests.build import events, fresh
 from tests.crashes.scene import Case, Scene, answered, crash_of, refused
 from tests.provisioned import plan
 from timeline.models import Body
@@ -239,6 +241,76 @@ def a_conversation_that_is_put_away(scene: Scene) -> Case:
     return answered(
         lambda: editing.edit(scene.forge, archived=True, by=scene.operator, clock=scene.clock),
         lambda: fresh(scene.forge).is_archived and fresh(receipt).failure_code == "RECIPIENT_ENDED",
+    )
+
+
+@crash_of("cowork.reopening.reopen")
+def a_conversation_that_is_reopened(scene: Scene) -> Case:
+    receipt = scene.a_receipt(sender=scene.atlas, recipient=scene.forge)
+    bot = scene.bot(scene.forge)
+    return answered(
+        lambda: reopening.reopen(scene.forge, by=scene.operator, clock=scene.clock),
+        lambda: (
+            Task.objects.get(bot=bot, is_current=True).branch_from_id == scene.forge.id
+            and fresh(receipt).failure_code == "RECIPIENT_ENDED"
+        ),
+    )
+
+
+@crash_of("cowork.interrupting.pause")
+def a_pause(scene: Scene) -> Case:
+    scene.send(scene.atlas, scene.forge)
+    return answered(
+        lambda: interrupting.pause(scene.forge, by=scene.operator, clock=scene.clock),
+        lambda: fresh(scene.forge).status == "paused" and scene.claim(scene.forge) is None,
+    )
+
+
+@crash_of("cowork.interrupting.pause")
+def a_pause_of_a_turn_that_runs(scene: Scene) -> Case:
+    turn = scene.a_turn(scene.forge)
+
+    def is_confirmed_at_its_end() -> bool:
+        is_running = fresh(scene.forge).status == "running"
+        scene.end(turn)
+        return is_running and fresh(scene.forge).status == "paused"
+
+    return answered(
+        lambda: interrupting.pause(scene.forge, by=scene.operator, clock=scene.clock),
+        is_confirmed_at_its_end,
+    )
+
+
+@crash_of("cowork.interrupting.resume")
+def a_resumption(scene: Scene) -> Case:
+    scene.send(scene.atlas, scene.forge, message_id="m-1")
+    interrupting.pause(scene.forge, by=scene.operator, clock=scene.clock)
+    return refused(
+        lambda: interrupting.resume(scene.forge, by=scene.operator, clock=scene.clock),
+        lambda: scene.take_all(scene.forge) == [["m-1"]],
+        "INVALID_TRANSITION",
+    )
+
+
+@crash_of("cowork.interrupting.stop")
+def a_stop(scene: Scene) -> Case:
+    scene.send(scene.atlas, scene.forge, message_id="m-1")
+    turn = scene.a_turn(scene.forge)
+    scene.send(scene.echo, scene.forge, message_id="m-2")
+
+    def starts_with_a_follow_up_only() -> bool:
+        scene.end(turn, "aborted")
+        is_stopped = scene.claim(scene.forge) is None
+        scene.follow_up(scene.forge, scene.operator, message_id="f-1")
+        return is_stopped and scene.take_all(scene.forge) == [["m-1", "m-2", "f-1"]]
+
+    def was_told_once() -> bool:
+        told = events(scene.forge, "agent_interrupt_requested")
+        return len(told) == 1 and starts_with_a_follow_up_only()
+
+    return answered(
+        lambda: interrupting.stop(scene.forge, by=scene.operator, clock=scene.clock),
+        was_told_once,
     )
 
 

@@ -1,11 +1,16 @@
 """A case for every action of messaging. See tests/crashes/scene.py."""
 
 from functools import partial
+from uuid import UUID
+
+from django.db.models import F
+from django.test import override_settings
 
 from cowork.models import OutboxEntry, Turn
 from messaging import (
     finishing,
     leaving,
+    mending,
     quarantining,
     recovering,
     releasing,
@@ -13,12 +18,13 @@ from messaging import (
     sending,
     withdrawing,
 )
+from messaging.invariants import Finding
 from messaging.models import Receipt
 from teams import repairing
 from teams.models import Member
 from tests.build import events, fresh
 from tests.crashes.scene import Case, Scene, answered, crash_of, refused
-from timeline.models import AuditEntry
+from timeline.models import AuditEntry, Event, Stream
 
 # Sending
 
@@ -258,6 +264,21 @@ def a_release(scene: Scene) -> Case:
     )
 
 
+@crash_of("messaging.releasing.let_go")
+def a_message_that_is_let_go(scene: Scene) -> Case:
+    with override_settings(COWORK_MAX_HOPS=0):
+        held = scene.a_receipt(sender=scene.atlas, recipient=scene.forge)
+    assert scene.claim(scene.forge) is None
+    return refused(
+        lambda: releasing.let_go(held, by=scene.operator, note="", clock=scene.clock),
+        lambda: (
+            scene.take_all(scene.forge) == [[held.message_id]]
+            and AuditEntry.objects.filter(action="let_go").count() == 1
+        ),
+        "INVALID_TRANSITION",
+    )
+
+
 @crash_of("messaging.releasing.discard")
 def a_discard(scene: Scene) -> Case:
     held = scene.a_receipt("quarantined", sender=scene.atlas, recipient=scene.forge)
@@ -388,4 +409,35 @@ def an_answer_that_was_owed(scene: Scene) -> Case:
             and len(scene.take_all(scene.echo)) == 1
             and fresh(asked).reply_status == "received"
         ),
+    )
+
+
+# Mending
+
+
+@crash_of("messaging.mending._complete")
+def a_timeline_that_was_not_told(scene: Scene) -> Case:
+    receipt = scene.a_receipt(sender=scene.atlas, recipient=scene.forge)
+    _tear_off_the_last_line(scene.atlas.stream)
+    found = Finding("told", [str(receipt.id)], "", receipt_id=receipt.id)
+    return answered(
+        lambda: mending.mend([found], clock=scene.clock),
+        lambda: scene.take_all(scene.forge) == [[receipt.message_id]],
+    )
+
+
+def _tear_off_the_last_line(stream: UUID) -> None:
+    """As a write by hand would: nothing of the product does."""
+    Event.objects.filter(stream_id=stream).latest("seq").delete()
+    Stream.objects.filter(pk=stream).update(last_seq=F("last_seq") - 1)
+
+
+@crash_of("messaging.mending._wake")
+def a_wake_that_the_doctor_missed(scene: Scene) -> Case:
+    scene.a_receipt(sender=scene.atlas, recipient=scene.forge)
+    OutboxEntry.objects.all().delete()
+    found = Finding("wakes", [str(scene.forge.id)], "", task_id=scene.forge.id)
+    return answered(
+        lambda: mending.mend([found], clock=scene.clock),
+        lambda: OutboxEntry.objects.filter(target=scene.forge.id).count() == 1,
     )
