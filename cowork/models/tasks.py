@@ -7,6 +7,7 @@ from uuid import UUID
 from django.db import models
 from django.db.models import Q
 
+from cowork.models.sessions import WorkSession
 from teams.models import Bot, RuntimeProfile, Team, Workspace
 from timeline.ids import new_id
 from timeline.transitions import Stateful
@@ -71,9 +72,7 @@ class Task(Stateful):
         ),
         Status.INTERRUPTED: frozenset({Status.RUNNING, Status.COMPLETED, Status.FAILED}),
         # A turn starts a completed or failed task again (SPEC §6.1).
-        Status.COMPLETED: frozenset(
-            {Status.RUNNING, Status.PAUSED, Status.INTERRUPTED, Status.FAILED}
-        ),
+        Status.COMPLETED: frozenset({Status.RUNNING, Status.PAUSED, Status.FAILED}),
         Status.FAILED: frozenset({Status.RUNNING, Status.COMPLETED}),
     }
 
@@ -91,6 +90,10 @@ class Task(Stateful):
     runtime = models.ForeignKey(RuntimeProfile, on_delete=models.PROTECT, related_name="tasks")
     bot = models.ForeignKey(Bot, on_delete=models.PROTECT, null=True, related_name="tasks")
     team = models.ForeignKey(Team, on_delete=models.PROTECT, null=True, related_name="tasks")
+    # The context store that its runtime has named.
+    session = models.ForeignKey(
+        WorkSession, on_delete=models.PROTECT, null=True, related_name="tasks"
+    )
     # The conversation that it was opened anew from (SPEC §3.6).
     branch_from = models.ForeignKey(
         "self", on_delete=models.PROTECT, null=True, related_name="branches"

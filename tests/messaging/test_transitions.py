@@ -32,7 +32,7 @@ TASKS = {
     *(("running", to) for to in ("idle", "paused", "interrupted", "completed", "failed")),
     *(("paused", to) for to in ("idle", "interrupted", "completed", "failed")),
     *(("interrupted", to) for to in ("running", "completed", "failed")),
-    *(("completed", to) for to in ("running", "paused", "interrupted", "failed")),
+    *(("completed", to) for to in ("running", "paused", "failed")),
     *(("failed", to) for to in ("running", "completed")),
 }
 TURNS = {("running", to) for to in ("done", "aborted", "error", "lost")}
