@@ -11,7 +11,8 @@ from uuid import UUID
 
 from cowork import outbox
 from cowork.models import OutboxEntry, OutboxLane, Task, Turn
-from messaging import boundary
+from cowork.turns import STOP
+from messaging import boundary, invariants
 from messaging.models import Receipt
 from messaging.wakes import WAKE_TASK
 from timeline.models import Event, Stream
@@ -29,6 +30,7 @@ def check(*, now: datetime) -> None:
         *_conversations(),
         *unpromised(now=now),
         *_outbox(),
+        *(f"doctor: {finding.text}" for finding in invariants.findings(now=now)),
     ]
     assert not found, "\n".join(found)
 
@@ -153,7 +155,11 @@ def _turns() -> Iterator[str]:
         if [turn.number for turn in turns] != list(range(1, task.last_turn + 1)):
             yield f"{task} has the turns {[turn.number for turn in turns]}"
         running = [turn for turn in turns if turn.status == Turn.Status.RUNNING]
-        if bool(running) != (task.status == Task.Status.RUNNING):
+        may_run = {Task.Status.RUNNING}
+        if task.requested_action == STOP:
+            may_run.add(Task.Status.INTERRUPTED)  # asked to stop, and has not ended yet
+        is_right = task.status in may_run if running else task.status != Task.Status.RUNNING
+        if not is_right:
             yield f"{task} is {task.status} and has {len(running)} running turns"
         events = Event.objects.filter(stream_id=task.stream)
         for turn in turns:

@@ -9,7 +9,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.crashes import cases_of_cowork, cases_of_messaging  # noqa: F401 - they register
+from tests.crashes import (  # noqa: F401 - they register
+    cases_of_messages,
+    cases_of_outbox,
+    cases_of_tasks,
+    cases_of_turns,
+)
 from tests.crashes.mortal import Moment, die
 from tests.crashes.scene import CASES, Registered, Scene, a_scene, everything
 from tests.house.source import ROOT, Module

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cowork import editing
+from cowork import editing, interrupting
 from cowork.models import Turn
 from messaging import finishing, leaving, recovering, taking, withdrawing
 from messaging.models import Receipt
@@ -263,3 +263,44 @@ def test_a_failed_conversation_that_is_completed_takes_what_has_waited(trio: Tri
 
     trio.check()
     assert trio.take_all(trio.forge) == [["m-1"]]
+
+
+def test_what_is_stopped_is_not_started(trio: Trio) -> None:
+    for number in range(ROUNDS):
+        trio.forge = trio.a_conversation(trio.bot(trio.forge))
+        trio.send(trio.atlas, trio.forge, message_id=f"m-{number}")
+
+        claimed, sent, stopped = at_once(
+            lambda: trio.claim(trio.forge),
+            partial(trio.send, trio.echo, trio.forge, message_id=f"m-{number}"),
+            lambda: interrupting.stop(trio.forge, by=trio.operator, clock=trio.clock),
+        )
+        trio.drain()
+
+        assert kinds([sent, stopped]) == {"Sent": 1, "Task": 1}
+        if isinstance(claimed, Claimed):
+            trio.incorporate(claimed.turn)
+            trio.end(claimed.turn, "aborted")
+        assert fresh(trio.forge).status == "interrupted"
+        assert trio.claim(trio.forge) is None
+        trio.check()
+
+
+def test_an_answer_that_meets_its_deadline_is_received(trio: Trio) -> None:
+    for _round in range(ROUNDS):
+        trio.atlas, trio.forge = (
+            trio.a_conversation(trio.bot(task)) for task in (trio.atlas, trio.forge)
+        )
+        asked = trio.send(trio.atlas, trio.forge, reply_timeout_seconds=60).receipt
+        turn = trio.claimed(trio.forge).turn
+        trio.incorporate(turn)
+        answer = trio.send(trio.forge, trio.atlas).receipt
+        trio.end(turn)
+        asking = trio.claimed(trio.atlas).turn
+        trio.clock.advance(61)
+
+        at_once(partial(trio.incorporate, asking), trio.drain, trio.drain)
+
+        assert (fresh(asked).reply_status, fresh(asked).reply) == ("received", answer)
+        trio.end(asking)
+        trio.check()

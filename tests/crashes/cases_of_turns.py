@@ -1,109 +1,23 @@
-"""A case for every action of messaging. See tests/crashes/scene.py."""
+"""A case for every action on turns, and for what is taken up after a death. See scene.py."""
 
 from functools import partial
+from uuid import UUID
+
+from django.db.models import F
 
 from cowork.models import OutboxEntry, Turn
 from messaging import (
     finishing,
     leaving,
-    quarantining,
+    mending,
     recovering,
-    releasing,
-    retrying,
-    sending,
-    withdrawing,
 )
+from messaging.invariants import Finding
 from messaging.models import Receipt
 from teams import repairing
-from teams.models import Member
 from tests.build import events, fresh
 from tests.crashes.scene import Case, Scene, answered, crash_of, refused
-from timeline.models import AuditEntry
-
-# Sending
-
-
-@crash_of("messaging.sending._admit")
-def a_message(scene: Scene) -> Case:
-    return answered(
-        lambda: scene.send(scene.atlas, "forge", message_id="m-1"),
-        lambda: scene.take_all(scene.forge) == [["m-1"]] and scene.take_all(scene.forge) == [],
-    )
-
-
-@crash_of("messaging.sending._admit")
-def a_message_between_others(scene: Scene) -> Case:
-    def send_and_go_on() -> None:
-        scene.send(scene.atlas, "forge", message_id="m-1")
-
-    def read() -> bool:
-        scene.send(scene.echo, "forge", message_id="last")
-        return scene.take_all(scene.forge) == [["first"], ["m-1"], ["last"]]
-
-    scene.send(scene.echo, "forge", message_id="first")
-    return answered(send_and_go_on, read)
-
-
-@crash_of("messaging.sending._admit")
-def a_failed_message_again(scene: Scene) -> Case:
-    failed = scene.a_receipt("failed", sender=scene.atlas, recipient=scene.forge, message_id="m-1")
-    return answered(
-        lambda: scene.send(scene.atlas, "forge", message_id="m-1"),
-        lambda: (
-            fresh(failed).attempt == failed.attempt + 1 and scene.take_all(scene.forge) == [["m-1"]]
-        ),
-    )
-
-
-@crash_of("messaging.sending._admit")
-def the_first_message_to_a_bot(scene: Scene) -> Case:
-    bot = scene.bot(scene.forge)
-    scene.a_receipt(sender=scene.echo, recipient=scene.forge)
-    finishing.complete(
-        scene.forge, outcome="failed", summary="", by=scene.operator, clock=scene.clock
-    )
-    return answered(
-        lambda: scene.send(scene.atlas, "forge", message_id="m-1"),
-        lambda: (
-            [
-                list(task.inbox.values_list("message_id", flat=True))
-                for task in bot.tasks.exclude(pk=scene.forge.pk)
-            ]
-            == [["m-1"]]
-        ),
-    )
-
-
-@crash_of("messaging.sending._tell_failure")
-def a_line_about_a_failed_send(scene: Scene) -> Case:
-    key = scene.key_of(scene.atlas)
-    return answered(
-        lambda: sending._tell_failure(scene.atlas, by=key, clock=scene.clock),
-        lambda: (
-            {event.payload["code"] for event in events(scene.atlas, "error")}
-            == {"BOT_MESSAGE_DELIVERY_FAILED"}
-        ),
-    )
-
-
-@crash_of("messaging.following_up._admit")
-def a_follow_up(scene: Scene) -> Case:
-    return answered(
-        lambda: scene.follow_up(scene.forge, scene.operator, message_id="f-1"),
-        lambda: scene.take_all(scene.forge) == [["f-1"]] and scene.take_all(scene.forge) == [],
-    )
-
-
-@crash_of("messaging.withdrawing.withdraw")
-def a_withdrawal(scene: Scene) -> Case:
-    receipt = scene.a_receipt(sender=scene.atlas, recipient=scene.forge)
-    key = scene.key_of(scene.atlas)
-    return refused(
-        lambda: withdrawing.withdraw(receipt, by=key, clock=scene.clock),
-        lambda: fresh(receipt).failure_code == "WITHDRAWN" and scene.claim(scene.forge) is None,
-        "INVALID_TRANSITION",
-    )
-
+from timeline.models import Event, Stream
 
 # Turns
 
@@ -227,101 +141,6 @@ def a_completion(scene: Scene) -> Case:
     )
 
 
-# What people do about a message
-
-
-@crash_of("messaging.retrying.retry")
-def a_retry(scene: Scene) -> Case:
-    failed = scene.a_receipt("failed", sender=scene.atlas, recipient=scene.forge)
-    return refused(
-        lambda: retrying.retry(failed, by=scene.operator, clock=scene.clock),
-        lambda: (
-            fresh(failed).attempt == failed.attempt + 1
-            and scene.take_all(scene.forge) == [[failed.message_id]]
-            and AuditEntry.objects.filter(action="retry").count() == 1
-        ),
-        "INVALID_TRANSITION",
-    )
-
-
-@crash_of("messaging.releasing.release")
-def a_release(scene: Scene) -> Case:
-    held = scene.a_receipt("quarantined", sender=scene.atlas, recipient=scene.forge)
-    return refused(
-        lambda: releasing.release(held, by=scene.operator, note="", clock=scene.clock),
-        lambda: (
-            fresh(held).attempt == 2
-            and scene.take_all(scene.forge) == [[held.message_id]]
-            and AuditEntry.objects.filter(action="release").count() == 1
-        ),
-        "INVALID_TRANSITION",
-    )
-
-
-@crash_of("messaging.releasing.discard")
-def a_discard(scene: Scene) -> Case:
-    held = scene.a_receipt("quarantined", sender=scene.atlas, recipient=scene.forge)
-    return refused(
-        lambda: releasing.discard(held, by=scene.operator, note="", clock=scene.clock),
-        lambda: (
-            fresh(held).closed_at is not None
-            and AuditEntry.objects.filter(action="discard").count() == 1
-        ),
-        "RECEIPT_CLOSED",
-    )
-
-
-@crash_of("messaging.quarantining.quarantine")
-def a_quarantine(scene: Scene) -> Case:
-    receipt = scene.a_receipt(sender=scene.atlas, recipient=scene.forge)
-    return refused(
-        lambda: quarantining.quarantine(receipt, by=scene.operator, note="Odd.", clock=scene.clock),
-        lambda: fresh(receipt).status == "quarantined" and scene.claim(scene.forge) is None,
-        "INVALID_TRANSITION",
-    )
-
-
-# What takes authority
-
-
-@crash_of("messaging.leaving.remove_member")
-def a_removal(scene: Scene) -> Case:
-    receipt = scene.a_receipt(sender=scene.atlas, recipient=scene.forge)
-    return refused(
-        lambda: leaving.remove_member(
-            scene.team.id, handle="forge", by=scene.founder, clock=scene.clock
-        ),
-        lambda: (
-            Member.objects.get(bot=scene.forge.bot).status == "removed"
-            and fresh(receipt).status == "quarantined"
-        ),
-        "INVALID_TRANSITION",
-    )
-
-
-@crash_of("messaging.leaving.change_team")
-def a_team_that_is_switched_off(scene: Scene) -> Case:
-    receipt = scene.a_receipt(sender=scene.atlas, recipient=scene.forge)
-    return answered(
-        lambda: leaving.change_team(
-            scene.team.id, is_active=False, by=scene.founder, clock=scene.clock
-        ),
-        lambda: fresh(receipt).status == "quarantined",
-    )
-
-
-@crash_of("messaging.leaving.deactivate_bot")
-def a_bot_that_is_put_out_of_use(scene: Scene) -> Case:
-    receipt = scene.a_receipt(sender=scene.atlas, recipient=scene.forge)
-    return answered(
-        lambda: leaving.deactivate_bot("forge", by=scene.founder, clock=scene.clock),
-        lambda: (
-            fresh(receipt).failure_code == "RECIPIENT_ENDED"
-            and not fresh(scene.bot(scene.forge)).is_active
-        ),
-    )
-
-
 # Recovery itself
 
 
@@ -388,4 +207,35 @@ def an_answer_that_was_owed(scene: Scene) -> Case:
             and len(scene.take_all(scene.echo)) == 1
             and fresh(asked).reply_status == "received"
         ),
+    )
+
+
+# Mending
+
+
+@crash_of("messaging.mending._complete")
+def a_timeline_that_was_not_told(scene: Scene) -> Case:
+    receipt = scene.a_receipt(sender=scene.atlas, recipient=scene.forge)
+    _tear_off_the_last_line(scene.atlas.stream)
+    found = Finding("told", [str(receipt.id)], "", receipt_id=receipt.id)
+    return answered(
+        lambda: mending.mend([found], clock=scene.clock),
+        lambda: scene.take_all(scene.forge) == [[receipt.message_id]],
+    )
+
+
+def _tear_off_the_last_line(stream: UUID) -> None:
+    """As a write by hand would: nothing of the product does."""
+    Event.objects.filter(stream_id=stream).latest("seq").delete()
+    Stream.objects.filter(pk=stream).update(last_seq=F("last_seq") - 1)
+
+
+@crash_of("messaging.mending._wake")
+def a_wake_that_the_doctor_missed(scene: Scene) -> Case:
+    scene.a_receipt(sender=scene.atlas, recipient=scene.forge)
+    OutboxEntry.objects.all().delete()
+    found = Finding("wakes", [str(scene.forge.id)], "", task_id=scene.forge.id)
+    return answered(
+        lambda: mending.mend([found], clock=scene.clock),
+        lambda: OutboxEntry.objects.filter(target=scene.forge.id).count() == 1,
     )

@@ -1,28 +1,20 @@
-"""A case for every action of cowork. See tests/crashes/scene.py."""
+"""A case for every action of the outbox and its workers. See scene.py."""
 
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
 from cowork import (
-    announcing,
-    blueprint,
     draining,
-    editing,
     holding,
-    issuing,
-    opening,
-    provisioning,
     restarting,
     runs,
     unparking,
 )
 from cowork.kinds import DONE, WAIT, Answer
-from cowork.models import Credential, OutboxEntry, Slot, Task
-from teams.models import Workspace
+from cowork.models import OutboxEntry, Slot
 from tests.build import fresh
 from tests.crashes.scene import Case, Scene, answered, crash_of, refused
-from tests.provisioned import plan
 from timeline.models import Body
 from timeline.refusals import DatabaseBusy
 from timeline.transactions import action
@@ -209,110 +201,4 @@ def a_slot_that_is_offered(scene: Scene) -> Case:
     return answered(
         lambda: holding.offer("sweep", owner="test:1", clock=scene.clock),
         lambda: hold(owner="test:2"),
-    )
-
-
-# Tasks
-
-
-@crash_of("cowork.opening.open_conversation")
-def a_conversation(scene: Scene) -> Case:
-    bot = scene.bot(scene.forge)
-    return answered(
-        lambda: scene.a_conversation(bot, title="Second"),
-        lambda: Task.objects.get(bot=bot, is_current=True).title == "Second",
-    )
-
-
-@crash_of("cowork.opening.open_root")
-def a_root(scene: Scene) -> Case:
-    runtime = scene.workspace.runtimes.get(name="external")
-    make = partial(opening.open_root, title="Root", runtime=runtime, clock=scene.clock)
-    return answered(
-        lambda: make(by=scene.founder), lambda: Task.objects.filter(kind="root").exists()
-    )
-
-
-@crash_of("cowork.editing.edit")
-def a_conversation_that_is_put_away(scene: Scene) -> Case:
-    receipt = scene.a_receipt(sender=scene.atlas, recipient=scene.forge)
-    return answered(
-        lambda: editing.edit(scene.forge, archived=True, by=scene.operator, clock=scene.clock),
-        lambda: fresh(scene.forge).is_archived and fresh(receipt).failure_code == "RECIPIENT_ENDED",
-    )
-
-
-# Who calls
-
-
-def _live(label: str) -> int:
-    return Credential.objects.filter(label=label, revoked_at__isnull=True).count()
-
-
-@crash_of("cowork.issuing.issue")
-def a_credential(scene: Scene) -> Case:
-    issue = partial(issuing.issue, kind="service", label="ops", bot=None, task_id=None)
-    return refused(
-        lambda: issue(expires_in=None, by=scene.founder, clock=scene.clock),
-        lambda: _live("ops") == 1,
-        "INVALID_REQUEST",
-    )
-
-
-@crash_of("cowork.issuing.rotate")
-def a_rotation(scene: Scene) -> Case:
-    key = scene.a_service("ops")
-    return answered(
-        lambda: issuing.rotate(key.id, grace=timedelta(0), by=scene.founder, clock=scene.clock),
-        # Only the newest secret is taken from now on, and it is the same identity.
-        lambda: Credential.objects.get(pk=key.id).secrets.filter(expiry_date=None).count() == 1,
-    )
-
-
-@crash_of("cowork.issuing.revoke")
-def a_revocation(scene: Scene) -> Case:
-    key = scene.a_service("ops")
-    return answered(
-        lambda: issuing.revoke(key.id, by=scene.founder, clock=scene.clock),
-        lambda: _live("ops") == 0,
-    )
-
-
-@crash_of("cowork.issuing.note_use")
-def a_use(scene: Scene) -> Case:
-    key = scene.a_service("ops")
-    return answered(
-        lambda: issuing.note_use(Credential.objects.get(pk=key.id), clock=scene.clock),
-        lambda: Credential.objects.get(pk=key.id).last_used_at == scene.clock.now(),
-    )
-
-
-@crash_of("cowork.announcing.issue")
-def an_announcement(scene: Scene) -> Case:
-    slug = scene.workspace.slug
-    return answered(
-        lambda: announcing.issue(workspace=slug, label="server", clock=scene.clock),
-        lambda: _live("server") == 1,
-    )
-
-
-@crash_of("cowork.announcing.revoke")
-def an_announcement_that_ends(scene: Scene) -> Case:
-    slug = scene.workspace.slug
-    announcing.issue(workspace=slug, label="server", clock=scene.clock)
-    return answered(
-        lambda: announcing.revoke(label="server", clock=scene.clock), lambda: _live("server") == 0
-    )
-
-
-@crash_of("cowork.provisioning._provision")
-def a_workspace_from_a_file(scene: Scene) -> Case:
-    written = blueprint.read({"workspaces": [plan("second")]})
-
-    def is_there_once() -> bool:
-        second = Workspace.objects.get(slug="second")
-        return (second.bots.count(), second.people.count(), second.tasks.count()) == (4, 3, 4)
-
-    return answered(
-        lambda: provisioning.provision(written, environment={}, clock=scene.clock), is_there_once
     )
