@@ -152,9 +152,9 @@ def _replies(_now: datetime) -> Iterator[Finding]:
         in_reply_to__recipient=F("sender_task"),
         in_reply_to__sender_task=F("recipient"),
     )
-    for answer in answers.exclude(
-        in_reply_to__reply_status=Receipt.ReplyStatus.RECEIVED
-    ).order_by("pk"):
+    for answer in answers.exclude(in_reply_to__reply_status=Receipt.ReplyStatus.RECEIVED).order_by(
+        "pk"
+    ):
         ids = [str(answer.in_reply_to_id), str(answer.id)]
         yield Finding("received_by_reply", ids, "its reply was taken in, and it is not received")
 

@@ -33,9 +33,7 @@ def tell_acceptance(receipt: Receipt, text: Body, *, actor: Actor, now: datetime
     _tell_scheduled(receipt, actor=actor, now=now)
 
 
-def _tell_sent(
-    receipt: Receipt, stream: UUID, text: Body, *, actor: Actor, now: datetime
-) -> None:
+def _tell_sent(receipt: Receipt, stream: UUID, text: Body, *, actor: Actor, now: datetime) -> None:
     sent = AgentMessage(
         message_id=receipt.message_id,
         receipt_id=receipt.id,
@@ -127,9 +125,10 @@ def complete(receipt: Receipt, *, now: datetime) -> bool:
         _tell_scheduled(receipt, actor=SYSTEM, now=now)
         is_whole = False
     sender = receipt.sender_task_id
-    if sender is not None and not told.filter(
-        stream_id=sender, type=EventType.AGENT_MESSAGE
-    ).exists():
+    if (
+        sender is not None
+        and not told.filter(stream_id=sender, type=EventType.AGENT_MESSAGE).exists()
+    ):
         _tell_sent(receipt, sender, receipt.body, actor=SYSTEM, now=now)
         is_whole = False
     if receipt.status == Receipt.Status.DELIVERED and EventType.USER_MESSAGE not in kinds:

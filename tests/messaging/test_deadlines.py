@@ -287,9 +287,7 @@ def test_a_hard_limit_is_not_lengthened_by_the_end_of_the_turn(build, clock, pil
 
 
 @pytest.mark.parametrize("how", ["archived", "failed", "deactivated"])
-def test_a_recipient_that_has_ended_answers_nothing_any_more(
-    build, clock, pilot, cook, scout, how
-):
+def test_a_recipient_that_has_ended_answers_nothing_any_more(build, clock, pilot, cook, scout, how):
     """CW-95"""
     handoff = asked(build, pilot, cook)
     waits_itself(build, cook, scout)
