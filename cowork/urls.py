@@ -39,6 +39,7 @@ identity_patterns: list[URLPattern | URLResolver] = [
 message_patterns: list[URLPattern | URLResolver] = [
     at("send_agent_message", "messaging.api.SendAgentMessage"),
     at("receipts", "messaging.api.Receipts"),
+    at("receipts/bulk", "messaging.api.Bulk"),
     at("receipts/<uuid:receipt_id>", "messaging.api.ReceiptDetail"),
     at("receipts/<uuid:receipt_id>/retry", "messaging.api.Retry"),
     at("receipts/<uuid:receipt_id>/withdraw", "messaging.api.Withdraw"),

@@ -3,7 +3,7 @@
 The first stop on the path of a message; next: `messaging/sending.py`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -11,7 +11,7 @@ from uuid import UUID
 from django.core.validators import RegexValidator
 from django.db.models import QuerySet
 from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view
-from rest_framework import status
+from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -23,21 +23,24 @@ from messaging import (
     quarantining,
     receipts,
     releasing,
+    remedies,
     retrying,
     sending,
     withdrawing,
 )
 from messaging.models import Receipt
-from messaging.schema import AttentionRow, ExplainRow
+from messaging.releasing import Outcome
+from messaging.schema import AttentionRow, BulkRow, ExplainRow
 from messaging.wire import ReceiptInFull, ReceiptRow, SentRow, choice
-from teams.permissions import Principal
+from teams.permissions import May, Principal, require
 from teams.wire import principal_of
 from timeline import shutdown
 from timeline.clock import system_clock
-from timeline.refusals import InvalidRequest
+from timeline.refusals import InvalidRequest, NotFound
 from timeline.schema import described, paged
 from timeline.wire import (
     ApiView,
+    StrictBooleanField,
     StrictCharField,
     StrictIntegerField,
     StrictSerializer,
@@ -48,6 +51,7 @@ from timeline.wire import (
     page_of,
 )
 
+MAX_IDS = 1000
 MESSAGE_ID = r"\A[A-Za-z0-9._:-]*\Z"
 
 
@@ -108,17 +112,17 @@ class Receipts(ApiView):
         summary="Receipts that the caller may see, newest first",
     )
     def get(self, request: Request) -> Response:
-        rows = _filtered(authority.visible_receipts(principal_of(request)), request)
+        asked = {
+            name: value
+            for name, value in request.query_params.dict().items()
+            if name not in ("limit", "cursor")
+        }
+        rows = _filtered(authority.visible_receipts(principal_of(request)), asked)
         rows = receipts.in_full(rows)
         return page(rows, request, order=("-accepted_at", "-id"), render=output.receipt)
 
 
-def _filtered(rows: QuerySet[Receipt], request: Request) -> QuerySet[Receipt]:
-    asked = {
-        name: value
-        for name, value in request.query_params.items()
-        if name not in ("limit", "cursor")
-    }
+def _filtered(rows: QuerySet[Receipt], asked: Mapping[str, str]) -> QuerySet[Receipt]:
     fields = {
         "recipient": "recipient_id",
         "sender": "sender_task_id",
@@ -236,3 +240,55 @@ class Quarantine(_NotedStep):
     """POST receipts/{id}/quarantine: an operator sets a queued message aside."""
 
     step = staticmethod(quarantining.quarantine)
+
+
+class Bulk(ApiView):
+    """POST receipts/bulk: one remedy for many messages, by an operator.
+
+    `ids` are taken as they are named; a `filter` (the fields of `GET receipts`) finds those of
+    the workspace that the remedy is for.
+    """
+
+    class Input(StrictSerializer):
+        action = serializers.ChoiceField(choices=list(remedies.REMEDIES))
+        ids = serializers.ListField(
+            child=StrictUUIDField(), required=False, allow_empty=False, max_length=MAX_IDS
+        )
+        filter = serializers.DictField(child=StrictCharField(), required=False, allow_empty=False)
+        note = StrictCharField(max_length=1000, required=False, allow_blank=True, default="")
+        dry_run = StrictBooleanField(required=False, default=False)
+
+    @described(summary="One remedy for many messages (operator)", takes=Input, gives=BulkRow)
+    def post(self, request: Request) -> Response:
+        by = principal_of(request)
+        require(by, May.HANDLE_RECEIPTS)
+        asked = given(self.Input, request.data)
+        if ("ids" in asked) == ("filter" in asked):
+            raise InvalidRequest(reason="Name either ids or a filter.")
+        chosen = authority.visible_receipts(by)
+        if "ids" in asked:
+            chosen = chosen.filter(pk__in=asked["ids"])
+        else:
+            chosen = _filtered(chosen, asked["filter"]).filter(remedies.CURABLE[asked["action"]])
+        found = releasing.bulk(
+            chosen,
+            remedy=asked["action"],
+            by=by,
+            note=asked["note"],
+            is_dry_run=asked["dry_run"],
+            clock=system_clock,
+        )
+        missing = set(asked.get("ids", ())) - {outcome.receipt_id for outcome in found}
+        found += [Outcome(receipt_id, refusal=NotFound()) for receipt_id in sorted(missing)]
+        return Response({"dry_run": asked["dry_run"], "results": [_outcome(row) for row in found]})
+
+
+def _outcome(row: Outcome) -> dict[str, Any]:
+    """What became of one of many messages."""
+    return {
+        "id": str(row.receipt_id),
+        "ok": row.refusal is None,
+        "receipt": output.receipt(row.receipt) if row.receipt is not None else None,
+        "code": row.refusal.code if row.refusal is not None else None,
+        "detail": row.refusal.detail if row.refusal is not None else None,
+    }

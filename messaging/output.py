@@ -165,7 +165,7 @@ def task(row: Task) -> dict[str, Any]:
         "root": str(row.id),
         "depth": 0,
         "branch_from": str(row.branch_from_id) if row.branch_from_id else None,
-        "session": None,
+        "session": str(row.session_id) if row.session_id else None,
         "archived": row.is_archived,
         "batch_inputs": row.batch_inputs,
         "running_turn": (

@@ -8,14 +8,12 @@ from pydantic import BaseModel, ConfigDict
 from cowork import locks
 from cowork.kinds import DONE, Answer, Kind
 from cowork.models import OutboxEntry
-from messaging import authority, boundary, receipts
+from messaging import authority, boundary, receipts, remedies
 from messaging.models import Receipt
 from teams.permissions import May, Principal, require
-from timeline import audit
 from timeline.clock import Clock
 from timeline.log import SYSTEM
 from timeline.transactions import action
-from timeline.transitions import invalid
 
 RECHECK_TEAM = "recheck-team"
 
@@ -35,22 +33,8 @@ def quarantine(receipt: Receipt, *, by: Principal, note: str, clock: Clock) -> R
     Raises Forbidden, InvalidTransition.
     """
     require(by, May.HANDLE_RECEIPTS)
-    locks.lock_task(receipt.recipient_id)
-    fresh: Receipt = receipts.in_full(Receipt.objects.filter(pk=receipt.pk)).get()
-    if fresh.status != Receipt.Status.QUEUED:
-        raise invalid(fresh, fresh.status)
-    now = clock.now()
-    reason = note or "A person has set it aside."
-    boundary.hold(fresh, code=receipts.MESSAGE_UNSAFE, reason=reason, actor=by.actor, now=now)
-    audit.record(
-        "quarantine",
-        workspace_id=fresh.workspace_id,
-        actor=by.actor,
-        target_kind="receipt",
-        target_id=fresh.id,
-        note=note,
-        now=now,
-    )
+    fresh = remedies.locked(receipt)
+    remedies.quarantine(fresh, by=by, note=note, now=clock.now())
     return fresh
 
 

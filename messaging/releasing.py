@@ -1,25 +1,36 @@
 """Releasing and discarding: an operator's deliberate steps for what is held (SPEC §5.3)."""
 
-from datetime import datetime
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
+from uuid import UUID
 
-from cowork import locks
-from cowork.models import Task
-from messaging import authority, boundary, receipts, wakes
+from django.db.models import QuerySet
+
+from messaging import remedies, wakes
 from messaging.models import Receipt
 from teams.permissions import May, Principal, require
-from timeline import audit
 from timeline.clock import Clock
 from timeline.refusals import Refusal
 from timeline.transactions import action
-from timeline.transitions import invalid
 
 
-class StillQuarantined(Refusal):
-    """It can't be released yet: {reason} Repair that first; releasing repairs nothing."""
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one of many messages: the row as it is afterwards, or why not."""
 
-    code = "BOT_MESSAGE_QUARANTINED"
-    status = 409
-    shown = ("reason",)
+    receipt_id: UUID
+    receipt: Receipt | None = None
+    refusal: Refusal | None = None
+
+
+class _Rehearsed(Exception):
+    """What would have happened, while the transaction in which it happened is rolled back."""
+
+    def __init__(self, outcomes: list[Outcome]) -> None:
+        super().__init__()
+        self.outcomes = outcomes
 
 
 @action
@@ -29,23 +40,10 @@ def release(receipt: Receipt, *, by: Principal, note: str, clock: Clock) -> Rece
     Raises Forbidden, InvalidTransition, ReceiptClosed, StillQuarantined naming what still fails.
     """
     require(by, May.HANDLE_RECEIPTS)
-    fresh, recipient = _locked(receipt)
-    if fresh.status != Receipt.Status.QUARANTINED:
-        raise invalid(fresh, fresh.status)
-    receipts.require_open(fresh)
-    if not boundary.takes(fresh, recipient):
-        raise StillQuarantined(reason="Its conversation takes no messages any more.")
-    reason = authority.why_not(fresh)
-    if reason is not None:
-        raise StillQuarantined(reason=reason)
+    fresh = remedies.locked(receipt)
     now = clock.now()
-    receipts.queue_again(
-        fresh, actor=by.actor, now=now, wakes=not fresh.is_closing, released_by=by.label
-    )
-    if fresh.delivery_mode == Receipt.Mode.FOLLOW_UP:
-        receipts.make_due(recipient, now=now)
-    _record("release", fresh, by=by, note=note, now=now)
-    wakes.enqueue_what_waits(recipient, now=now)
+    remedies.release(fresh, by=by, note=note, now=now)
+    wakes.enqueue_what_waits(fresh.recipient, now=now)
     return fresh
 
 
@@ -56,11 +54,10 @@ def let_go(receipt: Receipt, *, by: Principal, note: str, clock: Clock) -> Recei
     Raises Forbidden, InvalidTransition.
     """
     require(by, May.HANDLE_RECEIPTS)
-    fresh, recipient = _locked(receipt)
+    fresh = remedies.locked(receipt)
     now = clock.now()
-    receipts.let_go(fresh, actor=by.actor, now=now)
-    _record("let_go", fresh, by=by, note=note, now=now)
-    wakes.enqueue_what_waits(recipient, now=now)
+    remedies.let_go(fresh, by=by, note=note, now=now)
+    wakes.enqueue_what_waits(fresh.recipient, now=now)
     return fresh
 
 
@@ -71,30 +68,72 @@ def discard(receipt: Receipt, *, by: Principal, note: str, clock: Clock) -> Rece
     Raises Forbidden, InvalidTransition, ReceiptClosed.
     """
     require(by, May.HANDLE_RECEIPTS)
-    fresh, _recipient = _locked(receipt)
-    now = clock.now()
-    receipts.discard(fresh, actor=by.actor, now=now)
-    _record("discard", fresh, by=by, note=note, now=now)
+    fresh = remedies.locked(receipt)
+    remedies.discard(fresh, by=by, note=note, now=clock.now())
     return fresh
 
 
-def _locked(receipt: Receipt) -> tuple[Receipt, Task]:
-    if receipt.team_id is not None:
-        locks.lock_team(receipt.team_id)
-    recipient = locks.lock_task(receipt.recipient_id)
-    fresh: Receipt = receipts.in_full(Receipt.objects.filter(pk=receipt.pk)).get()
-    fresh.recipient = recipient
-    return fresh, recipient
+def bulk(
+    chosen: QuerySet[Receipt],
+    *,
+    remedy: str,
+    by: Principal,
+    note: str,
+    is_dry_run: bool,
+    clock: Clock,
+) -> list[Outcome]:
+    """Take one remedy for many messages: one transaction per recipient, in the old order, each
+    step audited (SPEC §5.2).
+
+    A dry run does the same and takes it back: its outcomes are those that would be. What one
+    message or one recipient is refused leaves the others alone. Raises Forbidden.
+    """
+    require(by, May.HANDLE_RECEIPTS)
+    places = chosen.order_by("recipient_id", "sequence").values_list("recipient_id", "pk")
+    outcomes: list[Outcome] = []
+    for recipient_id, group in groupby(list(places), key=itemgetter(0)):
+        ids = [receipt_id for _recipient_id, receipt_id in group]
+        try:
+            outcomes += _for_one_recipient(
+                recipient_id,
+                ids,
+                remedy=remedy,
+                by=by,
+                note=note,
+                is_dry_run=is_dry_run,
+                clock=clock,
+            )
+        except _Rehearsed as rehearsed:
+            outcomes += rehearsed.outcomes
+        except Refusal as refusal:  # the database was busy; the recipients before it are done
+            outcomes += [Outcome(receipt_id, refusal=refusal) for receipt_id in ids]
+    return outcomes
 
 
-def _record(what: str, receipt: Receipt, *, by: Principal, note: str, now: datetime) -> None:
-    audit.record(
-        what,
-        workspace_id=receipt.workspace_id,
-        actor=by.actor,
-        target_kind="receipt",
-        target_id=receipt.id,
-        note=note,
-        now=now,
-        attempt=receipt.attempt,
-    )
+@action
+def _for_one_recipient(
+    recipient_id: UUID,
+    ids: Sequence[UUID],
+    *,
+    remedy: str,
+    by: Principal,
+    note: str,
+    is_dry_run: bool,
+    clock: Clock,
+) -> list[Outcome]:
+    rows = Receipt.objects.filter(pk__in=ids).defer("body__text")
+    found = remedies.locked_together(recipient_id, rows)
+    now = clock.now()
+    outcomes: list[Outcome] = []
+    for receipt in found:
+        try:
+            remedies.REMEDIES[remedy](receipt, by=by, note=note, now=now)
+        except Refusal as refusal:
+            outcomes.append(Outcome(receipt.id, refusal=refusal))
+        else:
+            outcomes.append(Outcome(receipt.id, receipt=receipt))
+    if found:
+        wakes.enqueue_what_waits(found[0].recipient, now=now)
+    if is_dry_run:
+        raise _Rehearsed(outcomes)
+    return outcomes

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from cowork import locks, turns
+from cowork import locks, sessions, turns
 from cowork.models import Task, Turn
 from messaging import authority, boundary, reports
 from messaging.models import Receipt
@@ -20,6 +20,7 @@ from timeline import bodies, crash, log
 from timeline.clock import Clock
 from timeline.event_types import AssistantMessage, Note, ToolActivity
 from timeline.refusals import Forbidden, NotFound
+from timeline.single import one_or_none
 from timeline.transactions import action
 
 
@@ -54,7 +55,7 @@ def heartbeat(*, turn_id: UUID, by: Principal, fence: int, clock: Clock) -> Turn
 def find_turn(turn_id: UUID, *, by: Principal) -> Turn:
     """A turn of the caller's workspace. Raises NotFound for all others alike."""
     rows = Turn.objects.select_related("task")
-    turn = rows.filter(pk=turn_id, task__workspace_id=by.workspace_id).first()
+    turn = one_or_none(rows.filter(pk=turn_id, task__workspace_id=by.workspace_id))
     if turn is None:
         raise NotFound
     return turn
@@ -109,8 +110,10 @@ def apply(
 
 def _apply_one(event: AnyReport, *, turn: Turn, task: Task, by: Principal, now: datetime) -> None:
     match event:
-        case reports.Accepted():
+        case reports.Accepted(session_ref=ref):
             turns.set_fields(turn, accepted_at=turn.accepted_at or now)
+            if ref is not None:
+                sessions.bind(task, ref, now=now)
         case reports.Incorporated(through=through):
             boundary.incorporate(turn, task, through=through, actor=by.actor, now=now)
         case reports.AssistantMessage(text=text, own=own):

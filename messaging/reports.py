@@ -12,6 +12,7 @@ MAX_TEXT = 256 * 1024
 
 EventId = Annotated[str, StringConstraints(min_length=1, max_length=128)]
 Text = Annotated[str, StringConstraints(max_length=MAX_TEXT)]
+SessionRef = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 Label = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 
 
@@ -24,9 +25,10 @@ class Report(BaseModel):
 
 
 class Accepted(Report):
-    """The runtime has the turn."""
+    """The runtime has the turn, and maybe names the context store in which it runs it."""
 
     type: Literal["accepted"]
+    session_ref: SessionRef | None = None
 
 
 class Incorporated(Report):

@@ -233,7 +233,9 @@ def _recipient_of(
     """The task that a send goes to; a task id wins over a name."""
     if draft.task_id is None:
         teammate = find_teammate(bot, team, draft.bot or "")
-        return conversations.conversation_of(teammate, team, actor=by.actor, now=clock.now())
+        return conversations.current_of(teammate, team) or conversations.conversation_of(
+            teammate, team, actor=by.actor, now=clock.now()
+        )
     rows = Task.objects.select_related("bot")
     target = rows.filter(pk=draft.task_id, workspace_id=sender.workspace_id).first()
     if target is None:

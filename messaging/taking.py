@@ -9,7 +9,7 @@ from datetime import timedelta
 
 from django.db import transaction
 
-from cowork import locks
+from cowork import locks, sessions
 from cowork.models import Task, Turn
 from cowork.tasks import TaskEnded, TurnRunning
 from messaging import authority, boundary, wakes
@@ -71,6 +71,7 @@ def claim(
     inputs = boundary.admit(task, now=now)
     if not start and not boundary.may_start(task, now=now):
         return None  # what waited may not be delivered any more
+    sessions.check(task, now=now)
     turn = boundary.open_turn(
         task,
         boundary.ripe(inputs, now=now),

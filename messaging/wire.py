@@ -47,7 +47,7 @@ class TaskRow(serializers.Serializer[Any]):
     root = serializers.UUIDField()  # type: ignore[assignment]
     depth = serializers.IntegerField()
     branch_from = serializers.UUIDField(allow_null=True)
-    session = serializers.CharField(allow_null=True)
+    session = serializers.UUIDField(allow_null=True)
     archived = serializers.BooleanField()
     batch_inputs = serializers.BooleanField()
     running_turn = RunningTurn(allow_null=True)
@@ -115,11 +115,14 @@ class SentRow(Times):
     summary = serializers.CharField()
 
 
-class CauseRow(serializers.Serializer[Any]):
-    kind = serializers.CharField()
+class OriginRow(serializers.Serializer[Any]):
     id = serializers.CharField(allow_null=True)
     chain = serializers.UUIDField()
     hop = serializers.IntegerField()
+
+
+class CauseRow(OriginRow):
+    kind = serializers.CharField()
 
 
 class ReceiptRow(Times):

@@ -32,6 +32,7 @@ class EventType(models.TextChoices):
     ERROR = "error"
     MEMBERSHIP_REPAIRED = "membership_repaired"
     WAKE_SKIPPED = "wake_skipped"
+    WORKSPACE_BOUNDARY_RECOVERY = "workspace_boundary_recovery"
 
 
 class EventBody(BaseModel):
@@ -247,6 +248,14 @@ class WakeSkipped(EventBody):
 
     why: str
     receipt_id: UUID | None = None
+
+
+class WorkspaceBoundaryRecovery(EventBody):
+    type = EventType.WORKSPACE_BOUNDARY_RECOVERY
+
+    old_session: UUID
+    new_session: UUID
+    code: str
 
 
 CATALOGUE: dict[str, type[EventBody]] = {body.type: body for body in EventBody.__subclasses__()}

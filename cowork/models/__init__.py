@@ -2,6 +2,7 @@
 
 from cowork.models.credentials import Credential, Secret
 from cowork.models.outbox import OutboxEntry, OutboxLane, Slot
+from cowork.models.sessions import WorkSession
 from cowork.models.tasks import InteractionMode, RuntimeMode, Task, TaskQuerySet
 from cowork.models.turns import Turn, TurnReport
 
@@ -17,4 +18,5 @@ __all__ = [
     "TaskQuerySet",
     "Turn",
     "TurnReport",
+    "WorkSession",
 ]

@@ -7,6 +7,7 @@ from uuid import UUID
 from django.db import models
 from django.db.models import Q
 
+from cowork.models.sessions import WorkSession
 from teams.models import Bot, RuntimeProfile, Team, Workspace
 from timeline.ids import new_id
 from timeline.transitions import Stateful
@@ -89,6 +90,10 @@ class Task(Stateful):
     runtime = models.ForeignKey(RuntimeProfile, on_delete=models.PROTECT, related_name="tasks")
     bot = models.ForeignKey(Bot, on_delete=models.PROTECT, null=True, related_name="tasks")
     team = models.ForeignKey(Team, on_delete=models.PROTECT, null=True, related_name="tasks")
+    # The context store that its runtime has named.
+    session = models.ForeignKey(
+        WorkSession, on_delete=models.PROTECT, null=True, related_name="tasks"
+    )
     # The conversation that it was opened anew from (SPEC §3.6).
     branch_from = models.ForeignKey(
         "self", on_delete=models.PROTECT, null=True, related_name="branches"

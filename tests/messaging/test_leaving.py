@@ -8,7 +8,7 @@ from cowork.models import OutboxEntry
 from messaging import leaving, quarantining, releasing
 from messaging.models import Receipt
 from messaging.receipts import ReceiptClosed
-from messaging.releasing import StillQuarantined
+from messaging.remedies import StillQuarantined
 from teams import repairing
 from tests.build import events, fresh
 from timeline.models import AuditEntry
