@@ -58,7 +58,11 @@ def _watched_since() -> datetime | None:
     """Since when at the latest something has a time that runs; None when nothing has."""
     running = Turn.objects.filter(status=Turn.Status.RUNNING)
     begun = [running.aggregate(oldest=Min("started_at"))["oldest"]]
-    begun += [row.reply_deadline_at - deadlines.length_of(row) for row in _bounded()]
+    begun += [
+        row.reply_deadline_at - deadlines.length_of(row)
+        for row in _bounded()
+        if row.reply_deadline_at is not None
+    ]
     return min((at for at in begun if at is not None), default=None)
 
 

@@ -4,9 +4,9 @@ from datetime import timedelta
 
 import pytest
 
-from cowork import draining, editing, interrupting, unparking
+from cowork import draining, editing, interrupting, runtimes, unparking
 from cowork.models import OutboxEntry
-from messaging import attention, quarantining, releasing, retrying, wakes
+from messaging import attention, quarantining, releasing, retrying
 from tests.build import Build, fresh
 from timeline.event_types import TurnLimit
 
@@ -189,7 +189,7 @@ def test_work_that_was_given_up(build, clock, pilot, cook, monkeypatch, how):
     def fails(_entry):
         raise RuntimeError("a fault")
 
-    monkeypatch.setattr(wakes.runtimes, "port_of", fails)
+    monkeypatch.setattr(runtimes, "port_of", fails)
     build.send(pilot, cook)
     for _ in range(4):
         draining.drain(owner="test:1", clock=clock)

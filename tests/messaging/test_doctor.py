@@ -7,7 +7,7 @@ from io import StringIO
 import pytest
 from django.core.management import call_command
 
-from cowork import interrupting
+from cowork import interrupting, outbox
 from cowork.models import OutboxEntry, Task, Turn
 from messaging import invariants, mending, wakes
 from messaging.management.commands import doctor
@@ -78,7 +78,7 @@ def test_a_delivery_without_its_transcript(build, cook, history):
     assert mend(build) == ["delivered_once"]
 
     [told] = events(cook, "user_message")
-    assert (told.payload["receipt_id"], told.body.text) == (str(history.id), "hello")
+    assert (told.payload["receipt_id"], told.body_id) == (str(history.id), history.body_id)
     assert told.actor_kind == "system"
     assert found(build) == mend(build) == []
 
@@ -196,7 +196,7 @@ def test_a_paused_queue_needs_no_wake(build, pilot, scout, history):
 
 def test_a_wake_of_nothing(build, cook, history):
     gone = new_id()
-    action(wakes.outbox.enqueue)(
+    action(outbox.enqueue)(
         wakes.WAKE_TASK,
         target=gone,
         workspace_id=cook.workspace_id,
@@ -275,7 +275,7 @@ class Told:
         try:
             call_command("doctor", *options, stdout=self.out)
         except SystemExit as end:
-            self.code = end.code
+            self.code = int(end.code or 0)
 
     @property
     def text(self):

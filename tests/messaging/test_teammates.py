@@ -80,10 +80,10 @@ def test_a_deactivated_member(build, pilot, cook):
         build.send(pilot, "cook")
 
 
-@pytest.mark.parametrize("change", ["is_active", "is_persistent"])
+@pytest.mark.parametrize("change", [{"is_active": False}, {"is_persistent": False}])
 def test_a_team_that_is_unavailable_comes_first(build, pilot, cook, scout, team, change):
     leaving.remove_member(team.id, handle="cook", by=build.founder, clock=build.clock)
-    leaving.change_team(team.id, by=build.founder, clock=build.clock, **{change: False})
+    leaving.change_team(team.id, by=build.founder, clock=build.clock, **change)
 
     assert set(standing(pilot).values()) == {("team_unavailable", "team", None)}
     with pytest.raises(BotTeamUnavailable):
