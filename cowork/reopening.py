@@ -47,7 +47,7 @@ def reopen(task: Task, *, by: Principal, clock: Clock, repair_membership: bool =
     if team is not None and not is_member(team, bot):
         if not repair_membership:
             raise BotMembershipRevoked(bot=bot.display_name)
-        members.restore(Member.objects.get(team=team, bot=bot), now=now)
+        _bring_back(team, bot, now=now)
         told = MembershipRepaired(bot=bot.handle, team=team.id)
         log.append(old.stream, told, actor=by.actor, now=now)
         _record(team, bot, by=by, now=now)
@@ -63,6 +63,15 @@ def reopen(task: Task, *, by: Principal, clock: Clock, repair_membership: bool =
         interaction_mode=old.interaction_mode,
         batch_inputs=old.batch_inputs,
     )
+
+
+def _bring_back(team: Team, bot: Bot, *, now: datetime) -> None:
+    """A former lead may never have had a row of its own."""
+    former = Member.objects.filter(team=team, bot=bot).first()
+    if former is None:
+        members.add(team, bot, now=now)
+    else:
+        members.restore(former, now=now)
 
 
 def _record(team: Team, bot: Bot, *, by: Principal, now: datetime) -> None:

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any, Protocol
 
-from cowork.models import Task
+from cowork.models import InteractionMode, Task
 from teams.models import Bot, RuntimeProfile, Team
 from timeline import log
 from timeline.clock import latest
@@ -34,6 +34,19 @@ class TurnRunning(Refusal):
 
     code = "TURN_RUNNING"
     status = 409
+
+
+class ModeForbidsTool(Refusal):
+    """In {mode} mode a task does not do this. A person can change its interaction mode."""
+
+    code = "MODE_FORBIDS_TOOL"
+    status = 403
+
+
+def require_execute(task: Task) -> None:
+    """Raise ModeForbidsTool for an agent whose task only plans or analyzes (SPEC §4.7)."""
+    if task.interaction_mode != InteractionMode.EXECUTE:
+        raise ModeForbidsTool(mode=task.interaction_mode)
 
 
 class OnEnd(Protocol):

@@ -90,8 +90,12 @@ def _stale(workspace_id: UUID, *, now: datetime) -> Iterator[Item]:
         if row.recipient_id in seen:
             continue
         seen.add(row.recipient_id)
-        if boundary.may_start(row.recipient, now=now):
+        due_at = boundary.due_at(row.recipient, now=now)
+        if due_at is not None and due_at <= now:
             text = "Its recipient is free and has not asked for it."
+            yield Item("STALE_QUEUE", text, row.queued_at, row.recipient, row)
+        elif due_at is not None and row.limit_count:
+            text = "Its recipient's runtime has met a limit; it is tried again later."
             yield Item("STALE_QUEUE", text, row.queued_at, row.recipient, row)
 
 

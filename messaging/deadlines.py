@@ -6,17 +6,17 @@ has failed; at once when its recipient has ended. An answer on its way protects 
 """
 
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.conf import settings
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 from pydantic import BaseModel, ConfigDict
 
 from cowork import locks, outbox
 from cowork.kinds import DONE, Answer, Kind, Wait
-from cowork.models import OutboxEntry, Task
-from messaging import receipts
+from cowork.models import OutboxEntry, Task, Turn
+from messaging import naps, receipts
 from messaging.models import Receipt
 from timeline.log import Actor
 
@@ -76,6 +76,25 @@ def pending() -> QuerySet[Receipt]:
     return Receipt.objects.filter(reply_status=Receipt.ReplyStatus.PENDING)
 
 
+def length_of(handoff: Receipt) -> timedelta:
+    """How long its sender waits, once the time runs."""
+    return handoff.reply_timeout or settings.COWORK_REPLY_TIMEOUT
+
+
+def endless() -> QuerySet[Receipt]:
+    """Those that wait with no end although no turn holds them: the answer that was on its way when
+    the turn ended came to nothing."""
+    answers = Receipt.objects.filter(in_reply_to=OuterRef("pk"), status__in=ON_ITS_WAY)
+    at_rest = (Receipt.Status.DELIVERED, Receipt.Status.FAILED, Receipt.Status.QUARANTINED)
+    rows = pending().filter(reply_deadline_at__isnull=True, status__in=at_rest)
+    return rows.exclude(turn__status=Turn.Status.RUNNING).filter(~Exists(answers))
+
+
+def bound(handoff: Receipt, *, now: datetime) -> None:
+    """Let a wait that had no end have one."""
+    _set(handoff, now + settings.COWORK_REPLY_TIMEOUT, now=now)
+
+
 def reply_deadline(entry: OutboxEntry, _nothing: object, now: datetime) -> Answer:
     """End a wait whose time is over; later when it was given more, or an answer is on its way."""
     receipt_id = ReplyDeadline(**entry.payload).receipt_id
@@ -90,6 +109,8 @@ def reply_deadline(entry: OutboxEntry, _nothing: object, now: datetime) -> Answe
         return Wait(until=handoff.reply_deadline_at)
     if has_answer(handoff):
         return Wait(until=now + settings.COWORK_REPLY_TIMEOUT)
+    if naps.has_ended(watched_since=handoff.reply_deadline_at - length_of(handoff), now=now):
+        return Wait(until=now + settings.COWORK_SWEEP)  # the next tick gives it more
     receipts.time_out(handoff, now=now)
     return DONE
 

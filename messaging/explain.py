@@ -68,15 +68,16 @@ def _blocker_of_queued(receipt: Receipt, task: Task, *, now: datetime) -> Blocke
         return Blocker("recipient_paused", _status_since(task), "It is taken after a resume.")
     if task.status == Task.Status.INTERRUPTED and not boundary.has_wakers(task):
         return Blocker("recipient_stopped", _status_since(task), "It is taken after a follow-up.")
-    if boundary.ahead_of(receipt) > 0 and boundary.has_wakers(task):
+    has_wakers = boundary.has_wakers(task)
+    if boundary.ahead_of(receipt) > 0 and has_wakers:
         return Blocker("behind_others", receipt.queued_at, "It is taken after those ahead of it.")
     if receipt.due_at > now:
         return Blocker("retry_wait", receipt.queued_at, f"Again at {wire_time(receipt.due_at)}.")
-    if receipt.is_held:
+    if receipt.is_held and not has_wakers:
         return Blocker(
             "loop_guard", receipt.queued_at, "Its chain is too long: a person lets it go."
         )
-    if not boundary.has_wakers(task):
+    if not has_wakers:
         return Blocker("idle_child", receipt.queued_at, "It is taken with the next input.")
     return Blocker(
         "no_runtime", receipt.queued_at, "It is taken when the recipient's agent asks for a turn."
@@ -115,8 +116,8 @@ def remedies(receipt: Receipt, found: Blocker, *, by: Principal) -> list[dict[st
         for action, label, permission in _REMEDIES.get(found.name, [])
         if may(by, permission)
     ]
-    is_sender = receipt.sender_task is not None and authority.covers(by, receipt.sender_task)
-    if is_sender and found.name == "failed":
+    is_sender = authority.is_sender(by, receipt)
+    if is_sender and found.name == "failed" and not offered:
         offered = [("retry", "Retry the same message")]
     if is_sender and receipt.status == Receipt.Status.QUEUED:
         offered.append(("withdraw", "Withdraw it"))

@@ -146,7 +146,7 @@ def complete(task: Task, *, outcome: str, summary: str, by: Principal, clock: Cl
     delivery (SPEC §6.11).
 
     The task's own credential ends its running turn with it; for everybody else a running turn is
-    TurnRunning. Raises Forbidden, InvalidTransition.
+    TurnRunning. Raises Forbidden, ModeForbidsTool, InvalidTransition.
     """
     is_own = authority.covers(by, task)
     if not is_own:
@@ -157,6 +157,8 @@ def complete(task: Task, *, outcome: str, summary: str, by: Principal, clock: Cl
         locks.lock_bot(task.bot_id)
     locked = locks.lock_tasks(task.id, *replies.askers_of(task))
     task = locked[task.id]
+    if is_own:
+        tasks.require_execute(task)
     now = clock.now()
     running = turns.running_turn(task)
     if running is not None and not is_own:

@@ -54,6 +54,22 @@ def _gapless(_now: datetime) -> Iterator[Finding]:
             yield Finding("gapless_seq", [str(stream.key)], text)
 
 
+def _acceptances(_now: datetime) -> Iterator[Finding]:
+    """Each side is told once that a message was accepted."""
+    kinds = (EventType.AGENT_MESSAGE, EventType.AGENT_FOLLOW_UP_SCHEDULED)
+    for chunk in _chunks():
+        told = Event.objects.filter(subject__in=chunk.keys(), type__in=kinds)
+        lines = set(told.values_list("subject", "stream_id", "type"))
+        for receipt in chunk.values():
+            wanted = {(receipt.recipient_id, EventType.AGENT_FOLLOW_UP_SCHEDULED)}
+            if receipt.sender_task_id is not None:
+                wanted.add((receipt.sender_task_id, EventType.AGENT_MESSAGE))
+            for stream, kind in sorted(wanted, key=lambda pair: pair[1]):
+                if (receipt.id, stream, kind) not in lines:
+                    text = f"{kind} is not told in {stream}"
+                    yield Finding("told_acceptance", [str(receipt.id)], text, receipt.id)
+
+
 def _transcript(_now: datetime) -> Iterator[Finding]:
     """A receipt is delivered exactly when it stands once in its recipient's transcript."""
     for chunk in _chunks():
@@ -90,17 +106,16 @@ def _views(_now: datetime) -> Iterator[Finding]:
 
 def _wakes(now: datetime) -> Iterator[Finding]:
     """What may start has a promise of a wake, and no promise is for nothing."""
-    live = OutboxEntry.objects.filter(kind=wakes.WAKE_TASK).exclude(
-        status__in=(OutboxEntry.State.PARKED, OutboxEntry.State.POISON)
-    )
-    promised = set(live.values_list("target", flat=True))
+    standing = OutboxEntry.objects.filter(kind=wakes.WAKE_TASK)
+    promised = set(standing.values_list("target", flat=True))
     orphans = promised - set(Task.objects.filter(pk__in=promised).values_list("pk", flat=True))
     for target in sorted(orphans):
         yield Finding("orphan_wake", [str(target)], "a wake of a task that does not exist")
     waiting = Task.objects.filter(
         Q(inbox__status=Receipt.Status.QUEUED, inbox__wakes=True) | Q(resumes_at__isnull=False)
     )
-    for task in waiting.exclude(pk__in=promised).distinct().order_by("pk").iterator(CHUNK):
+    # One that was given up waits for a person: it is no finding.
+    for task in wakes.unpromised(waiting).distinct().order_by("pk").iterator(CHUNK):
         if boundary.due_at(task, now=now) is not None:
             text = "something waits and no wake is promised"
             yield Finding("missing_wake", [str(task.id)], text, task_id=task.id)
@@ -129,10 +144,24 @@ def _replies(_now: datetime) -> Iterator[Finding]:
     for handoff in wrong.order_by("pk"):
         text = "received, and its reply was not taken in by the one that asked"
         yield Finding("received_by_reply", [str(handoff.id), str(handoff.reply_id)], text)
+    answers = Receipt.objects.filter(
+        status=Receipt.Status.DELIVERED,
+        is_closing=False,
+        is_handoff=False,
+        in_reply_to__is_handoff=True,
+        in_reply_to__recipient=F("sender_task"),
+        in_reply_to__sender_task=F("recipient"),
+    )
+    for answer in answers.exclude(in_reply_to__reply_status=Receipt.ReplyStatus.RECEIVED).order_by(
+        "pk"
+    ):
+        ids = [str(answer.in_reply_to_id), str(answer.id)]
+        yield Finding("received_by_reply", ids, "its reply was taken in, and it is not received")
 
 
 CHECKS: tuple[Callable[[datetime], Iterator[Finding]], ...] = (
     _gapless,
+    _acceptances,
     _transcript,
     _views,
     _wakes,

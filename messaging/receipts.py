@@ -101,6 +101,8 @@ def queue_again(receipt: Receipt, *, actor: Actor, now: datetime, **more: Any) -
     """Failed or quarantined → queued at the tail, with the next attempt (SPEC §5, §4.5)."""
     before = receipt.status
     last = latest(now, receipt.queued_at, receipt.failed_at, receipt.quarantined_at)
+    if receipt.reply_status == Receipt.ReplyStatus.TIMED_OUT:
+        more["reply_status"] = Receipt.ReplyStatus.PENDING  # its sender waits anew
     transition(
         receipt,
         Receipt.Status.QUEUED,

@@ -6,15 +6,14 @@ hides old work (SPEC §16.4).
 
 import logging
 from collections.abc import Callable, Iterable
-from datetime import datetime, timedelta
+from datetime import datetime
 from uuid import UUID
 
-from django.conf import settings
 from django.db.models import Exists, Min, OuterRef, Q
 
 from cowork import locks
 from cowork.models import Slot, Task, Turn
-from messaging import boundary, deadlines, replies, reporting, wakes
+from messaging import boundary, deadlines, naps, replies, reporting, wakes
 from messaging.finishing import Ending, close
 from messaging.models import Receipt
 from timeline.clock import Clock, latest
@@ -23,8 +22,6 @@ from timeline.refusals import Refusal
 from timeline.transactions import action
 
 logger = logging.getLogger(__name__)
-
-TICK = "tick"
 
 
 def recover(*, clock: Clock, is_start: bool = False) -> None:
@@ -36,6 +33,7 @@ def recover(*, clock: Clock, is_start: bool = False) -> None:
     lose_silent_turns(clock=clock)
     wake_what_waits(clock=clock)
     answer_what_is_owed(clock=clock)
+    bound_waits(clock=clock)
 
 
 @action
@@ -47,15 +45,29 @@ def extend_leases(*, clock: Clock) -> int:
 
 @action
 def tick(*, clock: Clock) -> int:
-    """Note that the server is awake; after a gap, extend the leases once."""
-    running = Turn.objects.filter(status=Turn.Status.RUNNING)
-    facts = running.aggregate(oldest=Min("started_at"), shortest=Min("lease"))
-    if facts["oldest"] is None:
+    """Note that the server is awake; after a gap, extend the leases and the waits once."""
+    watched_since = _watched_since()
+    if watched_since is None:
         return 0
     last, now = _beat(clock)
-    since = max(last, facts["oldest"]) if last is not None else facts["oldest"]
-    longest_nap: timedelta = max(facts["shortest"] / 2, 2 * settings.COWORK_SWEEP)
-    return _extend(now) if now - since > longest_nap else 0
+    since = max(last, watched_since) if last is not None else watched_since
+    return _extend(now) if now - since > naps.longest() else 0
+
+
+def _watched_since() -> datetime | None:
+    """Since when at the latest something has a time that runs; None when nothing has."""
+    running = Turn.objects.filter(status=Turn.Status.RUNNING)
+    begun = [running.aggregate(oldest=Min("started_at"))["oldest"]]
+    begun += [
+        row.reply_deadline_at - deadlines.length_of(row)
+        for row in _bounded()
+        if row.reply_deadline_at is not None
+    ]
+    return min((at for at in begun if at is not None), default=None)
+
+
+def _bounded() -> list[Receipt]:
+    return list(deadlines.pending().filter(reply_deadline_at__isnull=False).order_by("pk"))
 
 
 def _beat(clock: Clock) -> tuple[datetime | None, datetime]:
@@ -65,12 +77,12 @@ def _beat(clock: Clock) -> tuple[datetime | None, datetime]:
     """
     began = clock.now()
     defaults = {"until": began, "beat_at": began}
-    _row, is_first = Slot.objects.get_or_create(name=TICK, defaults=defaults)
+    _row, is_first = Slot.objects.get_or_create(name=naps.TICK, defaults=defaults)
     if is_first:
         return None, began
-    last = Slot.objects.select_for_update().get(name=TICK).beat_at
+    last = Slot.objects.select_for_update().get(name=naps.TICK).beat_at
     now = latest(clock.now(), last)
-    Slot.objects.filter(name=TICK).update(until=now, beat_at=now)
+    Slot.objects.filter(name=naps.TICK).update(until=now, beat_at=now)
     return last, now
 
 
@@ -86,10 +98,9 @@ def _extend(now: datetime) -> int:
 
 def _extend_waits(now: datetime) -> None:
     """Nobody could answer meanwhile either."""
-    for handoff in deadlines.pending().filter(reply_deadline_at__isnull=False):
-        length = handoff.reply_timeout or settings.COWORK_REPLY_TIMEOUT
-        rows = deadlines.pending().filter(pk=handoff.pk)
-        rows.update(reply_deadline_at=max(handoff.reply_deadline_at or now, now) + length)
+    for handoff in _bounded():
+        until = max(handoff.reply_deadline_at or now, now) + deadlines.length_of(handoff)
+        deadlines.pending().filter(pk=handoff.pk).update(reply_deadline_at=until)
 
 
 def lose_silent_turns(*, clock: Clock) -> int:
@@ -163,6 +174,22 @@ def _answer(task_id: UUID, *, clock: Clock) -> bool:
     for reply in sent:
         wakes.enqueue_what_waits(reply.recipient, now=now)
     return bool(sent)
+
+
+def bound_waits(*, clock: Clock) -> int:
+    """Give each wait an end whose answer was on its way and came to nothing (SPEC §7.3)."""
+    ids = list(deadlines.endless().order_by("pk").values_list("pk", flat=True))
+    return _each(ids, lambda receipt_id: _bound(receipt_id, clock=clock))
+
+
+@action
+def _bound(receipt_id: UUID, *, clock: Clock) -> bool:
+    handoff = Receipt.objects.get(pk=receipt_id)
+    locks.lock_tasks(handoff.recipient_id, handoff.sender_task_id or handoff.recipient_id)
+    found = deadlines.endless().filter(pk=receipt_id).first()
+    if found is not None:
+        deadlines.bound(found, now=clock.now())
+    return found is not None
 
 
 def _each(ids: Iterable[UUID], step: Callable[[UUID], bool]) -> int:

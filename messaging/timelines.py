@@ -29,17 +29,23 @@ Side = Literal["sender", "recipient"]
 def tell_acceptance(receipt: Receipt, text: Body, *, actor: Actor, now: datetime) -> None:
     """Accepted: `agent_message` at an agent that sends, and scheduled at the recipient."""
     if receipt.sender_task_id is not None:
-        sent = AgentMessage(
-            message_id=receipt.message_id,
-            receipt_id=receipt.id,
-            recipient=party_of(receipt.recipient),
-            in_reply_to=receipt.in_reply_to.message_id if receipt.in_reply_to else None,
-            handoff=receipt.is_handoff,
-            automatic=receipt.is_automatic,
-        )
-        log.append(
-            receipt.sender_task_id, sent, actor=actor, now=now, text=text, subject=receipt.id
-        )
+        _tell_sent(receipt, receipt.sender_task_id, text, actor=actor, now=now)
+    _tell_scheduled(receipt, actor=actor, now=now)
+
+
+def _tell_sent(receipt: Receipt, stream: UUID, text: Body, *, actor: Actor, now: datetime) -> None:
+    sent = AgentMessage(
+        message_id=receipt.message_id,
+        receipt_id=receipt.id,
+        recipient=party_of(receipt.recipient),
+        in_reply_to=receipt.in_reply_to.message_id if receipt.in_reply_to else None,
+        handoff=receipt.is_handoff,
+        automatic=receipt.is_automatic,
+    )
+    log.append(stream, sent, actor=actor, now=now, text=text, subject=receipt.id)
+
+
+def _tell_scheduled(receipt: Receipt, *, actor: Actor, now: datetime) -> None:
     scheduled = AgentFollowUpScheduled(
         message_id=receipt.message_id,
         receipt_id=receipt.id,
@@ -115,6 +121,16 @@ def complete(receipt: Receipt, *, now: datetime) -> bool:
     told = Event.objects.filter(subject=receipt.id)
     is_whole = True
     kinds = set(told.filter(stream_id=receipt.recipient_id).values_list("type", flat=True))
+    if EventType.AGENT_FOLLOW_UP_SCHEDULED not in kinds:
+        _tell_scheduled(receipt, actor=SYSTEM, now=now)
+        is_whole = False
+    sender = receipt.sender_task_id
+    if (
+        sender is not None
+        and not told.filter(stream_id=sender, type=EventType.AGENT_MESSAGE).exists()
+    ):
+        _tell_sent(receipt, sender, receipt.body, actor=SYSTEM, now=now)
+        is_whole = False
     if receipt.status == Receipt.Status.DELIVERED and EventType.USER_MESSAGE not in kinds:
         tell_transcript(receipt, actor=SYSTEM, now=now)
         is_whole = False
