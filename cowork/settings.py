@@ -85,7 +85,10 @@ X_FRAME_OPTIONS = "DENY"
 # The applications, from the top floor down
 
 INSTALLED_APPS = [
-    "rest_framework_api_key",  # before ours, which take its own key out of the admin
+    # Before ours, which take their rows out of the admin or show them in another way.
+    "rest_framework_api_key",
+    "django_q",
+    "django.contrib.auth",
     "messaging",
     "cowork",
     "teams",
@@ -93,14 +96,12 @@ INSTALLED_APPS = [
     "unfold",
     "unfold.contrib.filters",
     "django.contrib.admin",
-    "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
     "django.contrib.messages",
     "whitenoise.runserver_nostatic",
     "django.contrib.staticfiles",
     "channels",
-    "django_q",
     "django_htmx",
     "rest_framework",
     "drf_spectacular",
@@ -209,6 +210,18 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "REDOC_DIST": "SIDECAR",
+}
+
+# The admin: its look is django-unfold's.
+
+UNFOLD: dict[str, Any] = {
+    "SITE_TITLE": "CoWork",
+    "SITE_HEADER": "CoWork",
+    "SITE_SYMBOL": "hub",
+    "SITE_URL": "/",
+    "SHOW_VIEW_ON_SITE": False,
+    "SHOW_HISTORY": False,
+    "SIDEBAR": {"show_search": True},
 }
 
 # What the product publishes (SPEC §16, docs/wire.md). Periods are timedeltas.

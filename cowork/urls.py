@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from django.contrib import admin
 from django.http import HttpResponseBase
 from django.urls import URLPattern, URLResolver, include, path, re_path
 from django.utils.module_loading import import_string
@@ -101,5 +102,9 @@ urlpatterns: list[URLPattern | URLResolver] = [
         name="sign-in-link",
     ),
     path("sign-out/", import_string("cowork.views.SignOut").as_view(), name="sign-out"),
+    # Staff come in and leave as everybody does: failed attempts are counted there.
+    at("admin/login/", "cowork.views.StaffSignIn"),
+    at("admin/logout/", "cowork.views.SignOut"),
+    path("admin/", admin.site.urls),
     path("", include("messaging.urls")),
 ]

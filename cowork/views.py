@@ -4,6 +4,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from django.contrib.auth import authenticate, login, logout
+from django.contrib.auth.views import redirect_to_login
+from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.utils.decorators import method_decorator
@@ -94,6 +96,18 @@ class SignOut(View):
 
     def get(self, request: HttpRequest) -> HttpResponseBase:
         return redirect("/")
+
+
+class StaffSignIn(View):
+    """GET: where the admin sends whom it does not let in."""
+
+    def get(self, request: HttpRequest) -> HttpResponseBase:
+        wanted = request.GET.get("next", "/admin/")
+        if not request.user.is_authenticated:
+            return redirect_to_login(wanted)
+        if not request.user.is_staff:
+            raise PermissionDenied
+        return redirect(_own_address(request, wanted))
 
 
 def _own_address(request: HttpRequest, asked: str) -> str:

@@ -45,7 +45,7 @@ NAMED_IN_TESTS = {
     "types-jsonschema": "types",
 }
 # Named already, imported soon; when all of them are imported, this list goes.
-AWAITED = frozenset({"django-unfold", "hypothesis", "psutil", "websockets"})
+AWAITED = frozenset({"hypothesis", "psutil", "websockets"})
 # Theirs, and imported: what comes with a package that is required.
 COMES_WITH = {"asgiref": "Django", "twisted": "daphne", "jsonschema": "drf-spectacular"}
 OURS = {*APPS, "tests", "manage"}
