@@ -108,7 +108,8 @@ def latencies(since: float) -> None:
     rows = Receipt.objects.filter(accepted_at__gte=moment, started_at__isnull=False)
     rows = rows.filter(sender_bot__handle__startswith="s")
     found = rows.values_list("accepted_at", "started_at")
-    print(json.dumps([(started - accepted).total_seconds() for accepted, started in found]))
+    taken = [(started - accepted).total_seconds() for accepted, started in found if started]
+    print(json.dumps(taken))
 
 
 def counts() -> None:
