@@ -18,6 +18,7 @@ logger = logging.getLogger(__name__)
 FAILURES_ARE_KEPT = timedelta(days=7)
 QUEUES_OF_THE_DEAD_ARE_KEPT = timedelta(days=1)
 RETENTION_EVERY = timedelta(hours=1)
+DAY = timedelta(days=1)
 RECOVERY_LEASE = timedelta(seconds=15)
 
 
@@ -40,6 +41,7 @@ def sweep() -> None:
     _call_all(sweeps.SWEEPS, clock=system_clock)
     if holding.hold("retention", owner=owner, lease=RETENTION_EVERY, clock=system_clock):
         retain(clock=system_clock)
+    look_daily(owner=owner, clock=system_clock)
 
 
 def recover(*, owner: str, clock: Clock) -> bool:
@@ -57,6 +59,21 @@ def retain(*, clock: Clock) -> None:
     now = clock.now()
     Task.objects.filter(stopped__lt=now - FAILURES_ARE_KEPT).delete()
     OrmQ.objects.filter(lock__lt=now - QUEUES_OF_THE_DEAD_ARE_KEPT).delete()
+
+
+def look_daily(*, owner: str, clock: Clock) -> None:
+    """What is looked at once a day; at the next sweep again when that is not done."""
+    if not holding.hold("daily", owner=owner, lease=DAY, clock=clock):
+        return
+    is_done = True
+    for look in sweeps.DAILY:
+        try:
+            is_done = look(clock=clock) and is_done
+        except (DatabaseBusy, DatabaseError) as trouble:
+            logger.warning("a daily look did not get through", exc_info=trouble)
+            is_done = False
+    if not is_done:
+        holding.offer("daily", owner=owner, clock=clock)
 
 
 def _call_all(registered: list[sweeps.Sweep], *, clock: Clock) -> None:

@@ -15,8 +15,15 @@ class Sweep(Protocol):
     def __call__(self, *, clock: Clock) -> object: ...
 
 
+class DailyLook(Protocol):
+    """One look for what has become old; False when it has to go on at the next sweep."""
+
+    def __call__(self, *, clock: Clock) -> bool: ...
+
+
 SWEEPS: list[Sweep] = []
 AT_START: list[Sweep] = []
+DAILY: list[DailyLook] = []
 
 
 def register(sweep: Sweep, *, at_start: bool = False) -> None:
@@ -27,3 +34,9 @@ def register(sweep: Sweep, *, at_start: bool = False) -> None:
     known = AT_START if at_start else SWEEPS
     if sweep not in known:
         known.append(sweep)
+
+
+def register_daily(look: DailyLook) -> None:
+    """Have the function called once a day, in pieces of a few seconds each."""
+    if look not in DAILY:
+        DAILY.append(look)

@@ -30,7 +30,7 @@ from messaging import (
 )
 from messaging.models import Receipt
 from messaging.releasing import Outcome
-from messaging.schema import AttentionRow, ExplainRow
+from messaging.schema import AttentionRow, BulkRow, ExplainRow
 from messaging.wire import ReceiptInFull, ReceiptRow, SentRow, choice
 from teams.permissions import May, Principal, require
 from teams.wire import principal_of
@@ -258,6 +258,7 @@ class Bulk(ApiView):
         note = StrictCharField(max_length=1000, required=False, allow_blank=True, default="")
         dry_run = StrictBooleanField(required=False, default=False)
 
+    @described(summary="One remedy for many messages (operator)", takes=Input, gives=BulkRow)
     def post(self, request: Request) -> Response:
         by = principal_of(request)
         require(by, May.HANDLE_RECEIPTS)

@@ -11,7 +11,7 @@ class MessagingConfig(AppConfig):
 
     def ready(self) -> None:
         from cowork import kinds, runtimes, sweeps, tasks
-        from messaging import deadlines, quarantining, receipts, recovering, wakes
+        from messaging import deadlines, purging, quarantining, receipts, recovering, wakes
         from messaging.agents.script import ScriptRuntime
         from messaging.visitors import Visitors
         from teams.models import RuntimeProfile
@@ -26,4 +26,5 @@ class MessagingConfig(AppConfig):
         tasks.on_end(deadlines.recipient_ended)
         tasks.on_free(wakes.enqueue_what_waits)
         sweeps.register(recovering.recover)
+        sweeps.register_daily(purging.retain)
         sweeps.register(partial(recovering.recover, is_start=True), at_start=True)

@@ -8,7 +8,7 @@ from rest_framework import serializers
 from cowork.models import InteractionMode, RuntimeMode, Turn
 from messaging import reports
 from messaging.models import Receipt
-from messaging.wire import ActorRow, CauseRow
+from messaging.wire import ActorRow, OriginRow, ReceiptRow
 from timeline.event_types import EventType
 
 
@@ -89,8 +89,8 @@ class TimelinePage(serializers.Serializer[Any]):
 # Turns
 
 
-class TurnCauseRow(CauseRow):
-    kind = serializers.ChoiceField(Turn.Cause.choices)  # type: ignore[assignment]
+class TurnCauseRow(OriginRow):
+    kind = serializers.ChoiceField(Turn.Cause.choices)
 
 
 class TurnRow(serializers.Serializer[Any]):
@@ -256,3 +256,18 @@ class HeaderRow(serializers.Serializer[Any]):
     handoffs = HandoffRow(many=True)
     latest = serializers.CharField(allow_null=True)
     attention = HandoffRow(many=True)
+
+
+class BulkItem(serializers.Serializer[Any]):
+    """What became of one of many messages."""
+
+    id = serializers.UUIDField()
+    ok = serializers.BooleanField()
+    receipt = ReceiptRow(allow_null=True)
+    code = serializers.CharField(allow_null=True)
+    detail = serializers.CharField(allow_null=True)
+
+
+class BulkRow(serializers.Serializer[Any]):
+    dry_run = serializers.BooleanField()
+    results = BulkItem(many=True)

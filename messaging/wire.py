@@ -115,11 +115,14 @@ class SentRow(Times):
     summary = serializers.CharField()
 
 
-class CauseRow(serializers.Serializer[Any]):
-    kind = serializers.CharField()
+class OriginRow(serializers.Serializer[Any]):
     id = serializers.CharField(allow_null=True)
     chain = serializers.UUIDField()
     hop = serializers.IntegerField()
+
+
+class CauseRow(OriginRow):
+    kind = serializers.CharField()
 
 
 class ReceiptRow(Times):

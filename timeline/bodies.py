@@ -1,6 +1,7 @@
 """Texts, each in one row of its own, so that erasing one never touches an event (SPEC §5.6)."""
 
 import hashlib
+from collections.abc import Collection
 from datetime import datetime
 from uuid import UUID
 
@@ -25,7 +26,9 @@ def keep(text: str, *, workspace_id: UUID, now: datetime) -> Body:
     )
 
 
-def erase(body: Body, *, now: datetime) -> None:
-    """Forget a text; its hash, its size and all that refers to it stay."""
+def erase(body_ids: Collection[UUID], *, now: datetime) -> int:
+    """Forget texts; their hashes, their sizes and all that refers to them stay. How many were
+    still there."""
     require_transaction()
-    Body.objects.filter(pk=body.pk, erased_at__isnull=True).update(text=None, erased_at=now)
+    kept = Body.objects.filter(pk__in=body_ids, erased_at__isnull=True)
+    return kept.update(text=None, erased_at=now)

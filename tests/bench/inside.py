@@ -108,8 +108,7 @@ def latencies(since: float) -> None:
     rows = Receipt.objects.filter(accepted_at__gte=moment, started_at__isnull=False)
     rows = rows.filter(sender_bot__handle__startswith="s")
     found = rows.values_list("accepted_at", "started_at")
-    taken = [(started - accepted).total_seconds() for accepted, started in found if started]
-    print(json.dumps(taken))
+    print(json.dumps([(to - at).total_seconds() for at, to in found if to is not None]))
 
 
 def counts() -> None:

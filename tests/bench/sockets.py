@@ -82,7 +82,7 @@ async def _appended(where: Place, task: str, each: int, ears: Ears, size: int) -
     printed = await asyncio.to_thread(where.run, *command)
     committed = {str(seq): at for seq, at in json.loads(printed)}
     await _all_have(ears, list(committed), size)
-    return statistics.median(ears.last_at[seq] - at for seq, at in committed.items())
+    return float(statistics.median(ears.last_at[seq] - at for seq, at in committed.items()))
 
 
 async def _said(clients: Sequence[Client], number: int, each: int, ears: Ears, size: int) -> float:

@@ -201,6 +201,7 @@ def test_a_pause_of_a_running_task_is_requested_then_confirmed(build, clock, coo
     assert fresh(cook).requested_at == asked_at
     [note] = events(cook, "note")
     assert (note.payload["key"], note.actor_label) == ("pause_requested", otto.user.username)
+    assert note.body is not None
     assert note.body.text == "A pause was asked for. It begins when this turn ends."
     clock.advance(5)
     assert build.end(turn) is False
@@ -255,7 +256,7 @@ def test_resume_takes_back_what_is_not_confirmed_yet(build, pilot, cook):
     resumed = resume(build, cook)
 
     assert (resumed.status, resumed.requested_action) == ("running", "")
-    assert [note.body.text for note in events(cook, "note")] == [
+    assert [note.body.text for note in events(cook, "note") if note.body] == [
         "A pause was asked for. It begins when this turn ends.",
         "The pause was taken back before it began.",
     ]
