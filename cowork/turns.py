@@ -104,8 +104,10 @@ def extend(turn: Turn, *, now: datetime) -> None:
 def is_reported(turn: Turn, event_id: str) -> bool:
     """Whether a report of this id was taken already; if not, it is noted as taken."""
     require_transaction()
-    _row, is_new = TurnReport.objects.get_or_create(turn=turn, event_id=event_id)
-    return not is_new
+    if TurnReport.objects.filter(turn=turn, event_id=event_id).exists():
+        return True
+    TurnReport.objects.create(turn=turn, event_id=event_id)  # the turn is locked
+    return False
 
 
 def end(

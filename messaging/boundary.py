@@ -94,13 +94,14 @@ def claimable_tasks(principal: Principal, *, now: datetime) -> list[UUID]:
 def choose(task: Task) -> list[Receipt]:
     """What the next turn takes (SPEC §6.3): all up to the first waiting follow-up; without one,
     the first message, or a batch where the task takes batches. In order, always."""
-    rows = list(receipts.in_full(_queue(task))[: BATCH_INPUTS if task.batch_inputs else 1])
-    follow_up = _follow_ups(task).first()
-    if follow_up is not None:
-        return list(receipts.in_full(_queue(task)).filter(sequence__lte=follow_up.sequence))
+    waiting = _queue(task).values_list("sequence", flat=True)
+    last = _follow_ups(task).values_list("sequence", flat=True).first()
+    if last is not None:
+        return receipts.in_order(_queue(task).filter(sequence__lte=last))
+    places = list(waiting[: BATCH_INPUTS if task.batch_inputs else 1])
     taken: list[Receipt] = []
     size = 0
-    for receipt in rows:
+    for receipt in receipts.in_order(_queue(task).filter(sequence__in=places)):
         size += receipt.body.byte_count
         if taken and size > BATCH_BYTES:
             break
@@ -197,7 +198,7 @@ def incorporate(
 
 def held_by(turn: Turn) -> list[Receipt]:
     """The inputs of a turn, in order."""
-    return list(receipts.in_full(Receipt.objects.filter(turn=turn)).order_by("sequence"))
+    return receipts.in_order(Receipt.objects.filter(turn=turn))
 
 
 def delivered_in(turn: Turn) -> list[Receipt]:
@@ -221,7 +222,8 @@ def give_back_unread(
     turn: Turn, *, is_lost: bool, limit: TurnLimit | None, reason: str, now: datetime
 ) -> list[Receipt]:
     """What the ended turn had not taken in goes back to its place, or fails (SPEC §6.5)."""
-    unread = [row for row in held_by(turn) if row.status == Receipt.Status.STARTED]
+    started = Receipt.objects.filter(turn=turn, status=Receipt.Status.STARTED)
+    unread = receipts.in_order(started) if started.exists() else []
     for receipt in unread:
         _judge_unread(receipt, is_lost=is_lost, limit=limit, reason=reason, now=now)
     return unread

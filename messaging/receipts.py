@@ -6,6 +6,8 @@ One function per transition; nothing else writes a receipt's status.
 from datetime import datetime
 from typing import Any
 
+from django.db.models import QuerySet
+
 from cowork.models import Task, Turn
 from messaging import timelines
 from messaging.models import Receipt
@@ -267,6 +269,15 @@ def in_full(rows: Any) -> Any:
     return rows.select_related(
         "recipient__bot", "sender_task", "sender_bot", "in_reply_to", "reply", "body"
     )
+
+
+def in_order(rows: QuerySet[Receipt]) -> list[Receipt]:
+    """The receipts of one recipient in full, by their place.
+
+    Sorted here: over so many columns Django takes longer to say how to sort than to read.
+    """
+    found: list[Receipt] = list(in_full(rows.order_by()))
+    return sorted(found, key=lambda receipt: receipt.sequence)
 
 
 def _next_place(recipient: Task) -> int:

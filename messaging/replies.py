@@ -15,6 +15,7 @@ from messaging.models import Receipt
 from timeline.bodies import keep
 from timeline.log import Actor
 from timeline.refusals import Refusal
+from timeline.single import one_or_none
 from timeline.transactions import require_transaction
 
 AUTOMATIC_PREFIX = "cowork:auto:"
@@ -88,7 +89,7 @@ def receive(reply: Receipt, *, actor: Actor, now: datetime) -> None:
     is_from_the_asked = handoff.recipient_id == reply.sender_task_id
     is_to_the_asker = handoff.sender_task_id == reply.recipient_id
     rows = receipts.in_full(Receipt.objects.filter(pk=handoff.pk, reply__isnull=True))
-    open_handoff = rows.first()
+    open_handoff = one_or_none(rows)
     if open_handoff is not None and is_from_the_asked and is_to_the_asker:
         receipts.link_reply(open_handoff, reply, actor=actor, now=now)
 

@@ -72,9 +72,10 @@ def claim(
     if not start and not boundary.may_start(task, now=now):
         return None  # what waited may not be delivered any more
     sessions.check(task, now=now)
+    inputs = boundary.ripe(inputs, now=now)
     turn = boundary.open_turn(
         task,
-        boundary.ripe(inputs, now=now),
+        inputs,
         by=by,
         claim_id=claim_id,
         lease=lease,
@@ -82,7 +83,7 @@ def claim(
     )
     wakes.drop_wake(task)
     transaction.on_commit(functools.partial(crash.at, "after_claim"))
-    return Claimed(turn, task, boundary.held_by(turn), is_known=False)
+    return Claimed(turn, task, inputs, is_known=False)
 
 
 def _known_turn(task: Task, by: Principal, claim_id: str) -> Turn | None:

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable
 
 Key = str
+TEXT, PING, PONG = 0x1, 0x9, 0xA
 
 
 class Ears:
@@ -28,7 +29,7 @@ class Ears:
 
 
 class Client(asyncio.Protocol):
-    """One socket, read only; `say` sends a short text."""
+    """One socket, that listens; `say` sends a short text."""
 
     def __init__(self, request: bytes, ears: Ears, ready: Callable[[], None]) -> None:
         self._request, self._ears, self._ready = request, ears, ready
@@ -53,10 +54,14 @@ class Client(asyncio.Protocol):
             self._is_open, self._data = True, rest
             self._ready()
         while (frame := self._frame()) is not None:
-            self._ears.hear(frame)
+            kind, content = frame
+            if kind == PING:  # a server closes those that do not answer
+                self._send(PONG, content)
+            else:
+                self._ears.hear(content)
 
-    def _frame(self) -> bytes | None:
-        """The next whole frame; a server's are not masked."""
+    def _frame(self) -> tuple[int, bytes] | None:
+        """Kind and content of the next whole frame; a server's are not masked."""
         data = self._data
         if len(data) < 2:
             return None
@@ -68,12 +73,15 @@ class Client(asyncio.Protocol):
         if len(data) < at + length:
             return None
         self._data = data[at + length :]
-        return data[at : at + length]
+        return data[0] & 0x0F, data[at : at + length]
 
     def say(self, text: str) -> None:
+        self._send(TEXT, text.encode())
+
+    def _send(self, kind: int, content: bytes) -> None:
         assert self._transport is not None
         # A client's frames are masked; a mask of zeros is one.
-        self._transport.write(bytes([0x81, 0x80 | len(text), 0, 0, 0, 0]) + text.encode())
+        self._transport.write(bytes([0x80 | kind, 0x80 | len(content), 0, 0, 0, 0]) + content)
 
     def close(self) -> None:
         if self._transport is not None:

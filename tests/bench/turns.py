@@ -20,7 +20,7 @@ LEFT = sql.SQL("SELECT -count(*) FROM django_q_ormq")
 
 
 def b4(server_url: str, *, quick: bool) -> list[Report]:
-    recipients, rounds, tasks, by_default = (10, 1, 500, 40) if quick else (40, 3, 1500, 60)
+    recipients, rounds, tasks, by_default = (4, 1, 500, 40) if quick else (40, 3, 1500, 60)
     messages, batches = Side("messages, a turn each"), Side("messages, batch_inputs")
     follow_ups = Side("follow-ups, a turn each")
     tuned, stock = Side("django-q2 tuned"), Side("django-q2 as it comes")
