@@ -16,6 +16,7 @@ from cowork.models import Credential, Secret, Task
 from teams.models import Bot, Person, Workspace
 from teams.permissions import Principal
 from timeline.refusals import Forbidden, InvalidRequest, NotFound
+from timeline.single import one_or_none
 from timeline.transactions import require_transaction
 
 USE_IS_NOTED_EVERY: Final = timedelta(minutes=1)
@@ -55,7 +56,7 @@ def _kept(prefix: str) -> Secret | None:
     rows = Secret.objects.select_related(
         "credential__workspace", "credential__bot", "credential__task__bot"
     )
-    return rows.filter(
+    found = rows.filter(
         Q(expiry_date__isnull=True) | Q(expiry_date__gt=Now()),
         Q(credential__expires_at__isnull=True) | Q(credential__expires_at__gt=Now()),
         Q(credential__bot__isnull=True) | Q(credential__bot__is_active=True),
@@ -63,7 +64,8 @@ def _kept(prefix: str) -> Secret | None:
         prefix=prefix,
         revoked=False,
         credential__revoked_at__isnull=True,
-    ).first()
+    )
+    return one_or_none(found)
 
 
 def principal_of(credential: Credential) -> Principal:

@@ -4,6 +4,8 @@ What was asked for is told apart from what has come about: a running turn ends i
 only then is a pause or a stop confirmed.
 """
 
+from datetime import datetime
+
 from cowork import locks, outbox, tasks, turns
 from cowork.models import Task
 from teams.permissions import May, Principal, require
@@ -34,13 +36,8 @@ def pause(task: Task, *, by: Principal, reason: str = "", clock: Clock) -> Task:
         tasks.set_status(task, Task.Status.PAUSED, actor=by.actor, now=now, reason=reason or None)
         return task
     tasks.request(task, turns.PAUSE, reason=reason, by=by.actor, now=now)
-    text = bodies.keep(
-        "A pause was asked for. It begins when this turn ends.",
-        workspace_id=task.workspace_id,
-        now=now,
-    )
-    told = Note(level="info", key="pause_requested")
-    log.append(task.stream, told, actor=by.actor, now=now, text=text)
+    text = "A pause was asked for. It begins when this turn ends."
+    _note(task, text, key="pause_requested", by=by, now=now)
     return task
 
 
@@ -55,6 +52,7 @@ def resume(task: Task, *, by: Principal, reason: str = "", clock: Clock) -> Task
     now = clock.now()
     if task.requested_action == turns.PAUSE:
         tasks.settle_request(task, now=now)
+        _note(task, "The pause was taken back before it began.", key=None, by=by, now=now)
         return task
     if task.status != Task.Status.PAUSED or task.is_archived:
         raise invalid(task, task.status)
@@ -95,3 +93,8 @@ def stop(task: Task, *, by: Principal, reason: str = "", clock: Clock) -> Task:
     if turns.running_turn(task) is None:
         turns.tell_stopped(task, actor=by.actor, now=now)
     return task
+
+
+def _note(task: Task, text: str, *, key: str | None, by: Principal, now: datetime) -> None:
+    kept = bodies.keep(text, workspace_id=task.workspace_id, now=now)
+    log.append(task.stream, Note(level="info", key=key), actor=by.actor, now=now, text=kept)

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from django.core.validators import RegexValidator
 from django.db.models import QuerySet
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view
 from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -29,11 +30,14 @@ from messaging import (
 )
 from messaging.models import Receipt
 from messaging.releasing import Outcome
+from messaging.schema import AttentionRow, BulkRow, ExplainRow
+from messaging.wire import ReceiptInFull, ReceiptRow, SentRow, choice
 from teams.permissions import May, Principal, require
 from teams.wire import principal_of
 from timeline import shutdown
 from timeline.clock import system_clock
 from timeline.refusals import InvalidRequest, NotFound
+from timeline.schema import described, paged
 from timeline.wire import (
     ApiView,
     StrictBooleanField,
@@ -76,6 +80,13 @@ class SendAgentMessage(ApiView):
         )
         sender_task_id = StrictUUIDField(required=False, allow_null=True, default=None)
 
+    @described(
+        summary="Send a message to a teammate; 200 is a duplicate (agent)",
+        takes=Input,
+        gives=SentRow,
+        status=202,
+        also={200: SentRow},
+    )
     def post(self, request: Request) -> Response:
         shutdown.refuse_when_stopping()
         asked = given(self.Input, request.data)
@@ -91,6 +102,15 @@ class SendAgentMessage(ApiView):
 class Receipts(ApiView):
     """GET receipts: those the caller may see, newest first."""
 
+    @paged(
+        ReceiptRow,
+        OpenApiParameter("recipient", UUID, description="A task."),
+        OpenApiParameter("sender", UUID, description="A task."),
+        OpenApiParameter("message_id", str),
+        choice("delivery_status", Receipt.Status.values),
+        choice("delivery_mode", Receipt.Mode.values),
+        summary="Receipts that the caller may see, newest first",
+    )
     def get(self, request: Request) -> Response:
         asked = {
             name: value
@@ -125,6 +145,7 @@ def _filtered(rows: QuerySet[Receipt], asked: Mapping[str, str]) -> QuerySet[Rec
 class ReceiptDetail(ApiView):
     """GET receipts/{id}: one receipt with its text and its history."""
 
+    @described(summary="A receipt, its text and its history", gives=ReceiptInFull)
     def get(self, request: Request, receipt_id: UUID) -> Response:
         row = authority.visible_receipt(principal_of(request), receipt_id)
         return Response(output.receipt_in_full(row))
@@ -133,6 +154,7 @@ class ReceiptDetail(ApiView):
 class Explain(ApiView):
     """GET receipts/{id}/explain: what blocks it, since when, what follows, what helps."""
 
+    @described(summary="Why a message is where it is, and what helps", gives=ExplainRow)
     def get(self, request: Request, receipt_id: UUID) -> Response:
         by = principal_of(request)
         row = authority.visible_receipt(by, receipt_id)
@@ -142,6 +164,7 @@ class Explain(ApiView):
 class Attention(ApiView):
     """GET attention: what a person should look at, newest first."""
 
+    @paged(AttentionRow, summary="What a person should look at, newest first")
     def get(self, request: Request) -> Response:
         by = principal_of(request)
         authority.require_reader(by)
@@ -162,6 +185,7 @@ class _ReceiptStep(ApiView):
 
     step: Callable[..., Receipt]
 
+    @extend_schema(responses={200: ReceiptRow})
     def post(self, request: Request, receipt_id: UUID) -> Response:
         row = authority.visible_receipt(principal_of(request), receipt_id)
         asked = given(self.Input, request.data)
@@ -169,6 +193,7 @@ class _ReceiptStep(ApiView):
         return Response(output.receipt(moved))
 
 
+@extend_schema_view(post=extend_schema(summary="Take back a queued message (its sender)"))
 class Withdraw(_ReceiptStep):
     """POST receipts/{id}/withdraw: its sender takes a queued message back."""
 
@@ -180,30 +205,37 @@ class _NotedStep(_ReceiptStep):
         note = StrictCharField(max_length=1000, required=False, allow_blank=True, default="")
 
 
+@extend_schema_view(
+    post=extend_schema(summary="Queue a failed message again (its sender, operator)")
+)
 class Retry(_NotedStep):
     """POST receipts/{id}/retry: a failed message is queued again, by its sender or an operator."""
 
     step = staticmethod(retrying.retry)
 
 
+@extend_schema_view(post=extend_schema(summary="Release a quarantined message (operator)"))
 class Release(_NotedStep):
     """POST receipts/{id}/release: an operator lets a quarantined message be queued again."""
 
     step = staticmethod(releasing.release)
 
 
+@extend_schema_view(post=extend_schema(summary="Let a held message wake (operator)"))
 class LetGo(_NotedStep):
     """POST receipts/{id}/let_go: an operator lets a message wake that the loop guard held."""
 
     step = staticmethod(releasing.let_go)
 
 
+@extend_schema_view(post=extend_schema(summary="Close a failed or quarantined message (operator)"))
 class Discard(_NotedStep):
     """POST receipts/{id}/discard: an operator closes a failed or quarantined message."""
 
     step = staticmethod(releasing.discard)
 
 
+@extend_schema_view(post=extend_schema(summary="Set a queued message aside (operator)"))
 class Quarantine(_NotedStep):
     """POST receipts/{id}/quarantine: an operator sets a queued message aside."""
 
@@ -226,6 +258,7 @@ class Bulk(ApiView):
         note = StrictCharField(max_length=1000, required=False, allow_blank=True, default="")
         dry_run = StrictBooleanField(required=False, default=False)
 
+    @described(summary="One remedy for many messages (operator)", takes=Input, gives=BulkRow)
     def post(self, request: Request) -> Response:
         by = principal_of(request)
         require(by, May.HANDLE_RECEIPTS)

@@ -5,21 +5,33 @@ from typing import Any
 from uuid import UUID
 
 from django.db.models import QuerySet
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view
 from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from cowork import editing, interrupting, opening, reopening
 from cowork.models import InteractionMode, RuntimeMode, Task
-from messaging import authority, finishing, following_up, output, teammates, windows
+from messaging import (
+    authority,
+    finishing,
+    following_up,
+    output,
+    sending,
+    teammates,
+    windows,
+)
 from messaging.api import MessageIdField
 from messaging.models import Receipt
+from messaging.schema import EventPage, HeaderRow, TeammateRow, TimelinePage, ToolRow
+from messaging.wire import FollowUpRow, TaskRow, choice
 from teams.models import Bot, RuntimeProfile, Team
 from teams.permissions import May, Principal, require
 from teams.wire import principal_of
 from timeline import log, projection, shutdown
 from timeline.clock import system_clock
 from timeline.refusals import InvalidRequest
+from timeline.schema import LIMIT, described, listed, paged
 from timeline.wire import (
     ApiView,
     StrictBooleanField,
@@ -54,14 +66,29 @@ class Tasks(ApiView):
         runtime = StrictCharField(max_length=63, required=False, allow_null=True, default=None)
         batch_inputs = StrictBooleanField(required=False, allow_null=True, default=None)
 
+    @paged(
+        TaskRow,
+        choice("kind", Task.Kind.values),
+        choice("status", Task.Status.values),
+        choice("archived", ["true", "false"]),
+        OpenApiParameter("bot", str, description="A handle."),
+        summary="Tasks that the caller may see, newest first",
+    )
     def get(self, request: Request) -> Response:
         rows = _filtered(authority.visible_tasks(principal_of(request)), request)
         rows = rows.select_related(*_WITH)
         return page(rows, request, order=("-created_at", "-id"), render=output.task)
 
+    @described(
+        summary="Make a dormant task; a prompt is its first follow-up",
+        takes=Input,
+        gives=TaskRow,
+        status=201,
+    )
     def post(self, request: Request) -> Response:
         require(principal_of(request), May.OPEN_TASKS)
         asked = given(self.Input, request.data)
+        sending.check_message(asked["prompt"].strip(), None)  # before anything is made
         task = _opened(principal_of(request), asked)
         if asked["prompt"].strip():
             following_up.follow_up(
@@ -153,9 +180,11 @@ class TaskDetail(ApiView):
         interaction_mode = serializers.ChoiceField(choices=InteractionMode.choices, required=False)
         batch_inputs = StrictBooleanField(required=False)
 
+    @described(summary="A task", gives=TaskRow)
     def get(self, request: Request, task_id: UUID) -> Response:
         return Response(output.task(authority.visible_task(principal_of(request), task_id)))
 
+    @described(summary="Change a task (operator)", takes=Input, gives=TaskRow)
     def patch(self, request: Request, task_id: UUID) -> Response:
         task = authority.visible_task(principal_of(request), task_id)
         require(principal_of(request), May.EDIT_TASKS)
@@ -177,6 +206,13 @@ class FollowUps(ApiView):
             min_value=0, max_value=2**31 - 1, required=False, allow_null=True, default=None
         )
 
+    @described(
+        summary="Give a task input; 200 is a duplicate (operator, service)",
+        takes=Input,
+        gives=FollowUpRow,
+        status=202,
+        also={200: FollowUpRow},
+    )
     def post(self, request: Request, task_id: UUID) -> Response:
         shutdown.refuse_when_stopping()
         task = authority.visible_task(principal_of(request), task_id)
@@ -197,6 +233,12 @@ class Complete(ApiView):
         outcome = serializers.ChoiceField(choices=[Task.Status.COMPLETED, Task.Status.FAILED])
         summary = StrictCharField(max_length=12_000, allow_blank=True)
 
+    @described(
+        summary="Say that the work is done or has failed (its agent, operator)",
+        takes=Input,
+        gives=TaskRow,
+        status=202,
+    )
     def post(self, request: Request, task_id: UUID) -> Response:
         task = authority.visible_task(principal_of(request), task_id)
         if not authority.covers(principal_of(request), task):
@@ -214,6 +256,7 @@ class _Interruption(ApiView):
 
     step: Callable[..., Task]
 
+    @extend_schema(responses={202: TaskRow})
     def post(self, request: Request, task_id: UUID) -> Response:
         by = principal_of(request)
         task = authority.visible_task(by, task_id)
@@ -223,18 +266,21 @@ class _Interruption(ApiView):
         return Response(output.task(moved), status=status.HTTP_202_ACCEPTED)
 
 
+@extend_schema_view(post=extend_schema(summary="Pause a task: no new turn (operator, service)"))
 class Pause(_Interruption):
     """POST tasks/{id}/pause: no new turn; confirmed when none runs."""
 
     step = staticmethod(interrupting.pause)
 
 
+@extend_schema_view(post=extend_schema(summary="Resume a paused task (operator, service)"))
 class Resume(_Interruption):
     """POST tasks/{id}/resume of a paused task."""
 
     step = staticmethod(interrupting.resume)
 
 
+@extend_schema_view(post=extend_schema(summary="Stop a task and its turn (operator, service)"))
 class Stop(_Interruption):
     """POST tasks/{id}/stop: requested at once, confirmed when the runtime has stopped."""
 
@@ -247,6 +293,12 @@ class Reopen(ApiView):
     class Input(StrictSerializer):
         repair_membership = StrictBooleanField(required=False, default=False)
 
+    @described(
+        summary="Make a new dormant conversation after this one (operator)",
+        takes=Input,
+        gives=TaskRow,
+        status=201,
+    )
     def post(self, request: Request, task_id: UUID) -> Response:
         by = principal_of(request)
         task = authority.visible_task(by, task_id)
@@ -260,6 +312,7 @@ class Reopen(ApiView):
 class Teammates(ApiView):
     """GET tasks/{id}/teammates: who can be written to, and the way back."""
 
+    @listed(TeammateRow, summary="Who of the team can be written to, and the way back")
     def get(self, request: Request, task_id: UUID) -> Response:
         task = authority.visible_task(principal_of(request), task_id)
         return Response({"results": teammates.rows(task), "next": None})
@@ -268,6 +321,7 @@ class Teammates(ApiView):
 class Header(ApiView):
     """GET tasks/{id}/header: who of the team is on it, and what needs a person."""
 
+    @described(summary="Who of the team is on it, and what needs a person", gives=HeaderRow)
     def get(self, request: Request, task_id: UUID) -> Response:
         task = authority.visible_task(principal_of(request), task_id)
         own_name = task.bot.display_name if task.bot else task.title
@@ -277,6 +331,7 @@ class Header(ApiView):
 class Tools(ApiView):
     """GET tasks/{id}/tools: the coordination tools, and whether the task may use them now."""
 
+    @listed(ToolRow, summary="The coordination tools that a task may use now")
     def get(self, request: Request, task_id: UUID) -> Response:
         task = authority.visible_task(principal_of(request), task_id)
         return Response({"results": teammates.tools(task), "next": None})
@@ -285,6 +340,18 @@ class Tools(ApiView):
 class Events(ApiView):
     """GET tasks/{id}/events?after=SEQ&limit=: oldest first."""
 
+    @described(
+        summary="The timeline of a task, oldest first",
+        gives=EventPage,
+        asks=[
+            OpenApiParameter(
+                "after",
+                {"type": "integer", "minimum": 0, "default": 0},
+                description="The number of the last event that is known.",
+            ),
+            LIMIT,
+        ],
+    )
     def get(self, request: Request, task_id: UUID) -> Response:
         task = authority.visible_task(principal_of(request), task_id)
         after = request.query_params.get("after", "0")
@@ -302,6 +369,7 @@ class Events(ApiView):
 class Timeline(ApiView):
     """GET tasks/{id}/timeline: the rows that a person reads, one per message."""
 
+    @described(summary="The timeline of a task as a person reads it", gives=TimelinePage)
     def get(self, request: Request, task_id: UUID) -> Response:
         task = authority.visible_task(principal_of(request), task_id)
         return Response({"results": projection.rows_of(task.stream), "next": None})

@@ -13,17 +13,20 @@ from cowork.models import Turn
 from cowork.turns import MAX_LEASE, MIN_LEASE
 from messaging import authority, finishing, output, reporting, reports, taking
 from messaging.api import MessageIdField
+from messaging.schema import AliveRow, ClaimedRow, EndedRow, EventsField, TurnRow
 from teams.wire import principal_of
 from timeline.clock import system_clock
 from timeline.event_types import TurnLimit
 from timeline.log import wire_time
 from timeline.refusals import Forbidden
+from timeline.schema import described
 from timeline.wire import (
     ApiView,
     StrictBooleanField,
     StrictCharField,
     StrictIntegerField,
     StrictJSONParser,
+    StrictNumberField,
     StrictSerializer,
     given,
 )
@@ -46,7 +49,7 @@ class Claim(ApiView):
     """
 
     class Input(StrictSerializer):
-        wait_seconds = serializers.FloatField(min_value=0, max_value=30, required=False, default=0)
+        wait_seconds = StrictNumberField(min_value=0, max_value=30, required=False, default=0)
         claim_id = MessageIdField(required=False, default="")
         lease_seconds = StrictIntegerField(
             min_value=MIN_LEASE,
@@ -57,6 +60,13 @@ class Claim(ApiView):
         )
         start = StrictBooleanField(required=False, default=False)
 
+    @described(
+        summary="Claim the next turn; 200 for a known claim_id, 204 for none (agent)",
+        takes=Input,
+        gives=ClaimedRow,
+        status=201,
+        also={200: ClaimedRow, 204: None},
+    )
     def post(self, request: Request, task_id: UUID) -> Response:
         task = authority.find_task(principal_of(request), task_id)
         authority.require_cover(principal_of(request), task)
@@ -79,6 +89,7 @@ class Claim(ApiView):
 class TurnDetail(ApiView):
     """GET turns/{id}."""
 
+    @described(summary="A turn", gives=TurnRow)
     def get(self, request: Request, turn_id: UUID) -> Response:
         turn = reporting.find_turn(turn_id, by=principal_of(request))
         if not authority.may_see_task(principal_of(request), turn.task):
@@ -91,10 +102,13 @@ class Reports(ApiView):
 
     class Input(StrictSerializer):
         fence = FenceField()
-        events = serializers.ListField(
-            child=serializers.JSONField(), allow_empty=True, max_length=reports.MAX_REPORTS
-        )
+        events = EventsField()
 
+    @described(
+        summary="Reports of a turn, in order, all or none (its claimer)",
+        takes=Input,
+        gives=AliveRow,
+    )
     def post(self, request: Request, turn_id: UUID) -> Response:
         reporting.own_turn(turn_id, by=principal_of(request))
         asked = given(self.Input, request.data)
@@ -121,6 +135,7 @@ class Heartbeat(ApiView):
     class Input(StrictSerializer):
         fence = FenceField()
 
+    @described(summary="Keep a turn alive (its claimer)", takes=Input, gives=AliveRow)
     def post(self, request: Request, turn_id: UUID) -> Response:
         asked = given(self.Input, request.data)
         turn = reporting.heartbeat(
@@ -160,12 +175,7 @@ class End(ApiView):
 
         fence = FenceField()
         status = serializers.ChoiceField(choices=finishing.ENDINGS)
-        events = serializers.ListField(
-            child=serializers.JSONField(),
-            required=False,
-            default=list,
-            max_length=reports.MAX_REPORTS,
-        )
+        events = EventsField(required=False, default=list)
         text = StrictCharField(
             allow_blank=True,
             allow_null=True,
@@ -182,6 +192,9 @@ class End(ApiView):
         )
         limit = Limit(required=False, allow_null=True, default=None)
 
+    @described(
+        summary="End a turn after its last reports (its claimer)", takes=Input, gives=EndedRow
+    )
     def post(self, request: Request, turn_id: UUID) -> Response:
         reporting.own_turn(turn_id, by=principal_of(request))
         asked = given(self.Input, request.data)

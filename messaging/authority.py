@@ -14,6 +14,7 @@ from teams import authority
 from teams.models import Member, Person, Team
 from teams.permissions import May, Principal, may, require
 from timeline.refusals import Forbidden, NotFound, Refusal
+from timeline.single import one_or_none
 
 
 class TaskIdRequired(Refusal):
@@ -75,7 +76,7 @@ def _only_conversation(principal: Principal) -> UUID:
 def find_task(principal: Principal, task_id: UUID) -> Task:
     """A task of the principal's workspace. Raises TaskNotFound for all others alike."""
     rows = Task.objects.select_related("bot", "team", "runtime", "workspace")
-    task = rows.filter(pk=task_id, workspace_id=principal.workspace_id).first()
+    task = one_or_none(rows.filter(pk=task_id, workspace_id=principal.workspace_id))
     if task is None:
         raise TaskNotFound
     return task

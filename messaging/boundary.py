@@ -233,9 +233,8 @@ def _judge_unread(
     why_not = authority.why_not(receipt)
     if why_not is not None:
         # What goes back is asked about again (SPEC §2.4): nobody may claim it to find out.
-        receipts.quarantine(
-            receipt, code=receipts.AUTHORIZATION_REVOKED, reason=why_not, actor=SYSTEM, now=now
-        )
+        code = receipts.AUTHORIZATION_REVOKED
+        hold(receipt, code=code, reason=why_not, actor=SYSTEM, now=now)
         return
     is_human = receipt.source != Receipt.Source.AGENT
     if is_human and not is_lost:

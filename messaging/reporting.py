@@ -20,6 +20,7 @@ from timeline import bodies, crash, log
 from timeline.clock import Clock
 from timeline.event_types import AssistantMessage, Note, ToolActivity
 from timeline.refusals import Forbidden, NotFound
+from timeline.single import one_or_none
 from timeline.transactions import action
 
 
@@ -54,7 +55,7 @@ def heartbeat(*, turn_id: UUID, by: Principal, fence: int, clock: Clock) -> Turn
 def find_turn(turn_id: UUID, *, by: Principal) -> Turn:
     """A turn of the caller's workspace. Raises NotFound for all others alike."""
     rows = Turn.objects.select_related("task")
-    turn = rows.filter(pk=turn_id, task__workspace_id=by.workspace_id).first()
+    turn = one_or_none(rows.filter(pk=turn_id, task__workspace_id=by.workspace_id))
     if turn is None:
         raise NotFound
     return turn

@@ -64,6 +64,14 @@ class Stopped(Report):
     type: Literal["stopped"]
 
 
+KINDS: tuple[type[Report], ...] = (
+    Accepted,
+    Incorporated,
+    AssistantMessage,
+    Note,
+    ToolActivity,
+    Stopped,
+)
 AnyReport = Annotated[
     Accepted | Incorporated | AssistantMessage | Note | ToolActivity | Stopped,
     Field(discriminator="type"),

@@ -5,7 +5,7 @@ Next on the path of a message: `teams/authority.py`.
 
 import functools
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from uuid import UUID
 
@@ -62,6 +62,10 @@ class _Moved(Exception):
     """The bot's conversation was replaced, or the same id accepted for another one of its
     conversations, before the locks were there. Nothing was written."""
 
+    def __init__(self, bot_id: UUID | None) -> None:
+        super().__init__()
+        self.bot_id = bot_id
+
 
 @dataclass(frozen=True, slots=True)
 class Draft:
@@ -112,8 +116,9 @@ def _admit_with_patience(sender: Task, draft: Draft, *, by: Principal, clock: Cl
     for look in range(1, LOOKS + 1):
         try:
             return _admit(sender, draft, by=by, clock=clock)
-        except _Moved:
-            continue
+        except _Moved as moved:
+            # By its id: a display name may name one bot of the team, and two of the workspace.
+            draft = replace(draft, bot=str(moved.bot_id))
         except IntegrityError:
             if look == LOOKS:
                 raise
@@ -165,12 +170,12 @@ def _admit(sender: Task, draft: Draft, *, by: Principal, clock: Clock) -> Sent:
     earlier = repeats.find(key)  # two equal sends that came at once: the locks order them
     if earlier is not None:
         if earlier.recipient_id != recipient.id:
-            raise _Moved
+            raise _Moved(recipient.bot_id)
         return repeats.answer_locked(
             earlier, text=draft.text, in_reply_to=draft.in_reply_to, by=by, now=now
         )
     if draft.task_id is None and not recipient.is_current:
-        raise _Moved
+        raise _Moved(recipient.bot_id)
     if not conversations.is_usable(recipient):
         raise TaskEnded
     if not draft.text:
@@ -228,7 +233,9 @@ def _recipient_of(
     """The task that a send goes to; a task id wins over a name."""
     if draft.task_id is None:
         teammate = find_teammate(bot, team, draft.bot or "")
-        return conversations.conversation_of(teammate, team, actor=by.actor, now=clock.now())
+        return conversations.current_of(teammate, team) or conversations.conversation_of(
+            teammate, team, actor=by.actor, now=clock.now()
+        )
     rows = Task.objects.select_related("bot")
     target = rows.filter(pk=draft.task_id, workspace_id=sender.workspace_id).first()
     if target is None:

@@ -18,6 +18,10 @@ from teams.permissions import Principal
 from timeline import crash
 from timeline.clock import Clock
 from timeline.transactions import action
+from timeline.transitions import invalid
+
+# What a person holds; an agent's own input does not lift it (SPEC §6.1, §6.9).
+_HELD = (Task.Status.PAUSED, Task.Status.INTERRUPTED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +47,8 @@ def claim(
     """Open the task's next turn and start what it takes; None when nothing starts one.
 
     `start`: the runtime has input of its own. The same claim_id of the same claimer is answered
-    with the same turn. Raises TaskNotFound, Forbidden, TurnRunning, TaskEnded.
+    with the same turn. Raises TaskNotFound, Forbidden, TurnRunning, TaskEnded, InvalidTransition
+    for own input where a person has paused or stopped the task.
     """
     authority.require_cover(by, task)
     if task.team_id is not None:
@@ -61,6 +66,8 @@ def claim(
     now = clock.now()
     if not start and not boundary.may_start(task, now=now):
         return None
+    if start and task.status in _HELD and not boundary.may_start(task, now=now):
+        raise invalid(task, task.status)
     inputs = boundary.admit(task, now=now)
     if not start and not boundary.may_start(task, now=now):
         return None  # what waited may not be delivered any more

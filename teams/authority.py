@@ -59,7 +59,10 @@ def find_teammate(sender: Bot, team: Team, name: str) -> Bot:
     Raises BotNotFound, with `candidates` or `nearest`, and for a former member
     BotMembershipRevoked.
     """
-    teammates = list(_teammates(sender, team))
+    teammates = _teammates(sender, team)
+    for exact in handles.exactly(name):
+        if (named := teammates.filter(exact).first()) is not None:
+            return named
     found = handles.find(name, teammates)
     if len(found) == 1:
         return found[0]
@@ -130,8 +133,8 @@ def _taking_part(team: Team, *bots: Bot) -> set[UUID]:
     return set(found.values_list("pk", flat=True))
 
 
-def _teammates(sender: Bot, team: Team) -> list[Bot]:
-    return list(_members(team).exclude(pk=sender.pk).distinct())
+def _teammates(sender: Bot, team: Team) -> QuerySet[Bot]:
+    return _members(team).exclude(pk=sender.pk).distinct()
 
 
 def _former(sender: Bot, team: Team) -> list[Bot]:

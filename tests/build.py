@@ -107,7 +107,7 @@ class Build:
         )
 
     def a_service(self, label: str = "ops") -> Principal:
-        return self._issued("service", label=label)[0]
+        return self.issued("service", label=label)[0]
 
     def a_credential(self, subject: Bot | Task, label: str = "") -> Principal:
         """A new credential of a bot or of a task, as whoever calls with it."""
@@ -128,10 +128,10 @@ class Build:
     def _issued_for(self, subject: Bot | Task, label: str) -> tuple[Principal, str]:
         label = label or f"key-{get_random_string(8)}"
         if isinstance(subject, Bot):
-            return self._issued("bot", label=label, bot=subject.handle)
-        return self._issued("task", label=label, task_id=subject.id)
+            return self.issued("bot", label=label, bot=subject.handle)
+        return self.issued("task", label=label, task_id=subject.id)
 
-    def _issued(self, kind: str, *, label: str, **subject: Any) -> tuple[Principal, str]:
+    def issued(self, kind: str, *, label: str, **subject: Any) -> tuple[Principal, str]:
         issued = issuing.issue(
             kind=kind,
             label=label,
@@ -326,6 +326,11 @@ def events(task: Task, *types: str) -> list[Event]:
     """The lines of a task's timeline, oldest first."""
     rows = Event.objects.filter(stream_id=task.stream).select_related("body").order_by("seq")
     return list(rows.filter(type__in=types) if types else rows)
+
+
+def text_of(event: Event) -> str | None:
+    """The text that a line tells; None where it tells none."""
+    return event.body.text if event.body is not None else None
 
 
 def with_id(event: dict[str, Any]) -> dict[str, Any]:

@@ -11,8 +11,6 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db.models import F
-
 from timeline import push
 from timeline.clock import latest
 from timeline.event_types import CATALOGUE, EventBody
@@ -54,9 +52,18 @@ class Page:
         self._lines[line.stream].append(line)
 
     def write(self) -> None:
-        for stream in sorted(self._lines):
-            _write(stream, self._lines[stream])
+        if not self._lines:
+            return
+        # The row locks are taken in key order, so numbers are given in the order of commits.
+        streams = Stream.objects.select_for_update(no_key=True).filter(key__in=[*self._lines])
+        events: list[Event] = []
+        for stream in streams.order_by("key"):
+            events += _next_events(stream, self._lines[stream.key])
+        if len({event.stream_id for event in events}) < len(self._lines):
+            raise Stream.DoesNotExist
+        Event.objects.bulk_create(events)
         self._lines.clear()
+        push.tell()
 
 
 def open_stream(key: UUID, *, workspace_id: UUID) -> None:
@@ -84,14 +91,11 @@ def append(
     page.add(Line(stream, payload, actor, now, text, subject))
 
 
-def _write(key: UUID, lines: Sequence[Line]) -> None:
-    # The update takes the stream's row lock, so its numbers are given in the order of commits.
-    Stream.objects.filter(key=key).update(last_seq=F("last_seq") + len(lines))
-    stream = Stream.objects.get(key=key)
-    first = stream.last_seq - len(lines) + 1
+def _next_events(stream: Stream, lines: Sequence[Line]) -> list[Event]:
+    """Number the lines of a locked stream and move its end."""
     at = stream.last_at
     events: list[Event] = []
-    for seq, line in enumerate(lines, start=first):
+    for seq, line in enumerate(lines, start=stream.last_seq + 1):
         at = latest(line.now, at)
         events.append(
             Event(
@@ -108,9 +112,9 @@ def _write(key: UUID, lines: Sequence[Line]) -> None:
                 created_at=at,
             )
         )
-    Event.objects.bulk_create(events)
-    Stream.objects.filter(key=key).update(last_at=at)
-    push.tell()
+    last_seq = stream.last_seq + len(lines)
+    Stream.objects.filter(key=stream.key).update(last_seq=last_seq, last_at=at)
+    return events
 
 
 def read(stream: UUID, *, after: int = 0, limit: int = 200) -> list[Event]:

@@ -1,7 +1,8 @@
 """How the OpenAPI document tells of what all views share (docs/wire.md)."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any, Literal
 
 from drf_spectacular.openapi import AutoSchema
@@ -11,13 +12,11 @@ from rest_framework import serializers
 from timeline import wire
 
 _CAPITAL = re.compile(r"(?<!^)(?=[A-Z])")
-PAGED = [
-    OpenApiParameter("cursor", str, description="`next` of the page before."),
-    OpenApiParameter(
-        "limit",
-        {"type": "integer", "minimum": 1, "maximum": wire.MAX_LIMIT, "default": wire.DEFAULT_LIMIT},
-    ),
-]
+LIMIT = OpenApiParameter(
+    "limit",
+    {"type": "integer", "minimum": 1, "maximum": wire.MAX_LIMIT, "default": wire.DEFAULT_LIMIT},
+)
+PAGED = [OpenApiParameter("cursor", str, description="`next` of the page before."), LIMIT]
 
 
 class FieldError(serializers.Serializer[Any]):
@@ -80,7 +79,13 @@ def paged(
     row: type[serializers.Serializer[Any]], *more: OpenApiParameter, summary: str
 ) -> Callable[[Any], Any]:
     """Describe a GET that answers one page of a list."""
-    page = inline_serializer(
+    page = _page(row)
+    return extend_schema(summary=summary, parameters=[*PAGED, *more], responses={200: page})
+
+
+@cache
+def _page(row: type[serializers.Serializer[Any]]) -> serializers.Serializer[Any]:
+    return inline_serializer(
         f"{row.__name__}Page",
         {
             "results": row(many=True),
@@ -89,7 +94,6 @@ def paged(
             ),
         },
     )
-    return extend_schema(summary=summary, parameters=[*PAGED, *more], responses={200: page})
 
 
 def listed(row: type[serializers.Serializer[Any]], *, summary: str) -> Callable[[Any], Any]:
@@ -104,6 +108,16 @@ def described(
     takes: Any = None,
     gives: Any = None,
     status: int = 200,
+    also: Mapping[int, Any] | None = None,
+    asks: Sequence[OpenApiParameter] = (),
 ) -> Callable[[Any], Any]:
-    """Describe a call: what it takes, and what it gives when it succeeds."""
-    return extend_schema(summary=summary, request=takes, responses={status: gives})
+    """Describe a call: what it takes, and what it gives when it succeeds.
+
+    `also` are further answers that are no refusals, `asks` the parameters of its address.
+    """
+    return extend_schema(
+        summary=summary,
+        request=takes,
+        responses={status: gives, **(also or {})},
+        parameters=list(asks),
+    )

@@ -113,6 +113,15 @@ class StrictIntegerField(serializers.IntegerField):
         return int(super().to_internal_value(data))
 
 
+class StrictNumberField(serializers.FloatField):
+    """A JSON number; no string and no boolean."""
+
+    def to_internal_value(self, data: Any) -> float:
+        if isinstance(data, bool) or not isinstance(data, int | float):
+            self.fail("invalid")
+        return float(super().to_internal_value(data))
+
+
 class StrictBooleanField(serializers.BooleanField):
     """A JSON boolean and nothing that looks like one."""
 

@@ -72,9 +72,7 @@ class Task(Stateful):
         ),
         Status.INTERRUPTED: frozenset({Status.RUNNING, Status.COMPLETED, Status.FAILED}),
         # A turn starts a completed or failed task again (SPEC §6.1).
-        Status.COMPLETED: frozenset(
-            {Status.RUNNING, Status.PAUSED, Status.INTERRUPTED, Status.FAILED}
-        ),
+        Status.COMPLETED: frozenset({Status.RUNNING, Status.PAUSED, Status.FAILED}),
         Status.FAILED: frozenset({Status.RUNNING, Status.COMPLETED}),
     }
 

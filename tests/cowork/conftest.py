@@ -7,11 +7,38 @@ import pytest
 
 from cowork import kinds, runs
 from tests.cowork.kind_of_work import Work
+from tests.messaging.conftest import (
+    build,
+    cook,
+    cook_bot,
+    ops,
+    otto,
+    pilot,
+    pilot_bot,
+    scout,
+    scout_bot,
+    team,
+)
 from tests.provisioned import lab, other_lab
 from timeline.clock import ManualClock
 from timeline.ids import new_id
 
-__all__ = ["lab", "other_lab", "target", "work"]
+__all__ = [
+    "build",
+    "cook",
+    "cook_bot",
+    "lab",
+    "ops",
+    "other_lab",
+    "otto",
+    "pilot",
+    "pilot_bot",
+    "scout",
+    "scout_bot",
+    "target",
+    "team",
+    "work",
+]
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from teams.models import Bot, Person, Team
 from teams.permissions import Principal
 from tests.build import Build
 from tests.provisioned import lab, other_lab
-from timeline.clock import ManualClock
+from timeline.clock import DatabaseClock, ManualClock
 
 __all__ = ["lab", "other_lab"]
 
@@ -64,3 +64,9 @@ def otto(build: Build) -> Person:
 @pytest.fixture
 def ops(build: Build) -> Principal:
     return build.a_service("ops")
+
+
+@pytest.fixture
+def in_time(monkeypatch: pytest.MonkeyPatch, clock: ManualClock) -> None:
+    """Entry points live in the time of the manual clock too."""
+    monkeypatch.setattr(DatabaseClock, "now", lambda _self: clock.now())

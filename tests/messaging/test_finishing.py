@@ -9,7 +9,7 @@ from cowork.tasks import TurnRunning
 from cowork.turns import StaleTurn
 from messaging import boundary, finishing, recovering, reporting
 from messaging.models import Receipt
-from tests.build import events, fresh
+from tests.build import events, fresh, text_of
 from timeline.event_types import TurnLimit
 from timeline.refusals import Forbidden
 
@@ -277,7 +277,7 @@ def test_the_last_reports_and_words_come_with_the_end(build, pilot, cook):
         build.end(turn, text="done with it", events=last)
 
     told = events(cook, "user_message", "assistant_message", "turn_ended")
-    assert [(event.type, event.body and event.body.text) for event in told] == [
+    assert [(event.type, text_of(event)) for event in told] == [
         ("user_message", "hello"),
         ("assistant_message", "done with it"),
         ("turn_ended", None),
@@ -289,7 +289,7 @@ def test_an_error_is_told_once(build, cook):
 
     [ended], [told] = events(cook, "turn_ended"), events(cook, "error")
     assert ended.payload["status"] == "error"
-    assert (told.payload["code"], told.body.text) == (
+    assert (told.payload["code"], text_of(told)) == (
         "RUNTIME_ERROR",
         "The provider answered 500.",
     )
@@ -317,7 +317,7 @@ def test_the_same_end_twice_at_once_is_one_end(build, cook, monkeypatch):
     turn = build.a_turn(cook)
     stale = reporting.own_turn(turn.id, by=build.key_of(cook))
     build.end(turn)
-    monkeypatch.setattr(finishing.reporting, "own_turn", lambda _turn_id, by: stale)
+    monkeypatch.setattr(reporting, "own_turn", lambda _turn_id, by: stale)
 
     assert build.end(turn) is False
     assert len(events(cook, "turn_ended")) == 1

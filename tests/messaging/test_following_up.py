@@ -5,7 +5,7 @@ import pytest
 from cowork import editing
 from cowork.models import OutboxEntry
 from cowork.tasks import TaskEnded
-from messaging import boundary, finishing, following_up
+from messaging import boundary, finishing, repeats
 from messaging.boundary import QueueFull
 from messaging.following_up import ExpectedTurnPassed
 from messaging.models import Receipt
@@ -250,13 +250,13 @@ def test_the_same_id_twice_at_once_is_one_input(build, cook, otto, monkeypatch):
     """The second looks before the first is stored, and meets the constraint."""
     first = build.follow_up(cook, otto, message_id="f-1")
     looks = []
-    find = following_up.repeats.find
+    find = repeats.find
 
     def blind_once(key):
         looks.append(key)
         return None if len(looks) == 1 else find(key)
 
-    monkeypatch.setattr(following_up.repeats, "find", blind_once)
+    monkeypatch.setattr(repeats, "find", blind_once)
     again = build.follow_up(cook, otto, message_id="f-1")
 
     assert (again.is_duplicate, again.receipt.id) == (True, first.receipt.id)

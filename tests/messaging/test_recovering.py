@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from cowork import draining
+from cowork import draining, runtimes
 from cowork.models import OutboxEntry, Slot, Turn
 from messaging import finishing, recovering, reporting, wakes
 from messaging.models import Receipt
@@ -67,7 +67,7 @@ def test_a_report_that_came_in_time_keeps_the_turn(build, clock, cook, monkeypat
         Turn.objects.filter(pk=given.pk).update(lease_expires_at=clock.now() + MILLISECOND)
         return senders_of(given)
 
-    monkeypatch.setattr(recovering.reporting, "senders_of", after_a_report)
+    monkeypatch.setattr(reporting, "senders_of", after_a_report)
 
     assert recovering.lose_silent_turns(clock=clock) == 0
     assert fresh(turn).status == "running"
@@ -181,7 +181,7 @@ def test_a_wake_that_was_given_up_waits_for_a_person_and_new_input_wakes_anew(
     build, clock, pilot, cook, monkeypatch
 ):
     build.send(pilot, cook)
-    monkeypatch.setattr(wakes.runtimes, "port_of", None)  # the handler fails
+    monkeypatch.setattr(runtimes, "port_of", None)  # the handler fails
     for _ in range(4):
         draining.drain(owner="test", clock=clock)
         clock.advance(30)
@@ -211,7 +211,7 @@ def test_one_that_fails_leaves_the_others(build, clock, pilot, cook, scout, monk
             raise error
         enqueue(task, **options)
 
-    monkeypatch.setattr(recovering.wakes, "enqueue_wake", fails_for_cook)
+    monkeypatch.setattr(wakes, "enqueue_wake", fails_for_cook)
 
     assert recovering.wake_what_waits(clock=clock) == 1
     assert wakes_of(scout).count() == 1

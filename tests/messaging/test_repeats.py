@@ -214,6 +214,10 @@ def test_a_display_name_that_names_two_bots_is_no_key(build, pilot, cook, team):
     build.a_bot("stranger", display_name="chef")
 
     assert build.send(pilot, "cook", message_id="m-1").is_duplicate
+    build.clock.advance(1)
+    build.a_conversation(cook.bot)
+    # Within the team it names one bot, whose newer conversation is found first.
+    assert build.send(pilot, "Chef", message_id="m-1").is_duplicate
 
 
 def test_a_repeat_may_omit_what_it_answers_but_not_change_it(build, pilot, cook):

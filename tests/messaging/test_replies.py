@@ -242,18 +242,23 @@ def test_an_answer_to_another_conversation_of_the_asker_answers_nothing(
 # Who waits (SPEC §7.4)
 
 
+def waits_on(task):
+    told = output.blocked_on(fresh(task))
+    return told and told["text"].removeprefix("Waiting on ")
+
+
 def test_the_asker_waits_for_each_of_those_it_asked(build, pilot, cook, scout):
     """CW-91 CW-92 CW-139"""
     build.send(pilot, cook, "one")
     build.send(pilot, scout, "two")
-    assert output.blocked_on(fresh(pilot))["text"] == "Waiting on Cook"
+    assert waits_on(pilot) == "Cook"
     build.take_in(cook, text="done")
     build.take_in(pilot)
 
-    assert output.blocked_on(fresh(pilot))["text"] == "Waiting on Scout"
+    assert waits_on(pilot) == "Scout"
     build.take_in(scout, text="done")
     build.take_in(pilot)
-    assert output.blocked_on(fresh(pilot)) is None
+    assert waits_on(pilot) is None
 
 
 def test_handoffs_of_an_earlier_human_turn_block_nothing(build, pilot, cook, otto):
@@ -261,21 +266,21 @@ def test_handoffs_of_an_earlier_human_turn_block_nothing(build, pilot, cook, ott
     build.follow_up(pilot, otto)
     build.take_in(pilot)
 
-    assert output.blocked_on(fresh(pilot)) is None
+    assert waits_on(pilot) is None
 
 
 def test_a_start_by_itself_is_not_human(build, pilot, cook):
     build.send(pilot, cook)
     build.a_turn(pilot, "done")
 
-    assert output.blocked_on(fresh(pilot)) is not None
+    assert waits_on(pilot) == "Cook"
 
 
 def test_a_withdrawn_handoff_is_waited_for_no_more(build, clock, pilot, cook):
     receipt = build.send(pilot, cook).receipt
     withdrawing.withdraw(receipt, by=build.key_of(pilot), clock=clock)
 
-    assert output.blocked_on(fresh(pilot)) is None
+    assert waits_on(pilot) is None
 
 
 # The automatic reply (SPEC §7.5), in all three places
@@ -377,7 +382,7 @@ def test_what_a_death_kept_from_being_sent_recovery_sends(build, clock, pilot, c
     question = asked(build, pilot, cook)
     with monkeypatch.context() as patch:
         # As if the process had died between the end and what follows from it.
-        patch.setattr(finishing.replies, "answer_what_is_owed", lambda *_a, **_k: [])
+        patch.setattr(replies, "answer_what_is_owed", lambda *_a, **_k: [])
         end(build, cook, text="all is well")
     assert not automatic().exists()
 

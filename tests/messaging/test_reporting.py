@@ -7,7 +7,7 @@ import pytest
 from cowork import editing
 from cowork.turns import StaleTurn
 from messaging import reporting, reports
-from tests.build import Build, events, fresh
+from tests.build import Build, events, fresh, text_of
 from timeline.refusals import Forbidden, InvalidRequest, NotFound
 
 
@@ -25,7 +25,7 @@ def statuses(claimed):
 
 
 def transcript(task):
-    return [event.body.text for event in events(task, "user_message")]
+    return [text_of(event) for event in events(task, "user_message")]
 
 
 def test_incorporation_delivers_all_and_writes_the_transcript(build, clock, held, cook):
@@ -121,7 +121,7 @@ def test_reports_are_taken_in_order_with_their_texts(build, held, cook):
     )
 
     told = events(cook, "assistant_message", "tool_activity", "note")
-    assert [(event.type, event.body and event.body.text) for event in told] == [
+    assert [(event.type, text_of(event)) for event in told] == [
         ("assistant_message", "on it"),
         ("tool_activity", None),
         ("note", "slow"),
@@ -138,7 +138,7 @@ def test_a_report_whose_id_is_known_changes_nothing(build, held, cook):
     build.report(held.turn, said, said)
     build.report(held.turn, said, {**said, "text": "other words"})
 
-    assert [event.body.text for event in events(cook, "assistant_message")] == ["once"]
+    assert [text_of(event) for event in events(cook, "assistant_message")] == ["once"]
 
 
 def test_ids_of_reports_are_the_turns_own(build, held, cook):

@@ -8,7 +8,7 @@ from django.db import DatabaseError, OperationalError
 from cowork import conversations
 from cowork.models import OutboxEntry, Task
 from cowork.tasks import TaskEnded, TaskNotFound
-from messaging import leaving, sending
+from messaging import leaving, receipts
 from messaging.authority import TaskIdRequired
 from messaging.boundary import QueueFull
 from messaging.models import Receipt
@@ -16,6 +16,7 @@ from messaging.sending import DeliveryFailed, MessageRequired, MessageTooLarge
 from teams.authority import BotMembershipRevoked, BotNotFound, BotTeamUnavailable
 from teams.models import Member
 from tests.build import Build, events, fresh
+from timeline import bodies
 from timeline.refusals import Forbidden, InvalidRequest
 
 
@@ -397,7 +398,7 @@ def test_a_failed_admission_leaves_an_error_at_the_sender_and_no_receipt(
     def broken(*_args, **_options):
         raise DatabaseError("the disk is full")
 
-    monkeypatch.setattr(sending.receipts, "queue", broken)
+    monkeypatch.setattr(receipts, "queue", broken)
     with pytest.raises(DeliveryFailed) as refused:
         build.send(pilot, cook)
 
@@ -413,8 +414,8 @@ def test_a_failed_admission_is_said_even_where_its_line_can_not_be_written(
     def broken(*_args, **_options):
         raise OperationalError("disk I/O error")
 
-    monkeypatch.setattr(sending.receipts, "queue", broken)
-    monkeypatch.setattr(sending.bodies, "keep", broken)
+    monkeypatch.setattr(receipts, "queue", broken)
+    monkeypatch.setattr(bodies, "keep", broken)
 
     with pytest.raises(DeliveryFailed):
         build.send(pilot, cook)

@@ -15,7 +15,7 @@ from timeline.models import Body
 def accept(build):
     """A turn of a task, whose runtime has taken it in the session of this name."""
 
-    def accepted(task, ref=None, **more) -> Turn:
+    def accepted(task, ref=None, **more):
         event = {"type": "accepted", **more}
         if ref is not None:
             event["session_ref"] = ref

@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 
-from cowork import tasks, turns
+from cowork import interrupting, tasks, turns
 from cowork.models import Task, Turn
 from messaging import receipts
 from messaging.models import Receipt
@@ -28,16 +28,12 @@ RECEIPTS = {
     ("quarantined", "queued"),
 }
 TASKS = {
-    ("idle", "running"),
-    ("idle", "completed"),
-    ("idle", "failed"),
-    ("running", "idle"),
-    ("running", "completed"),
-    ("running", "failed"),
-    ("completed", "running"),
-    ("completed", "failed"),
-    ("failed", "running"),
-    ("failed", "completed"),
+    *(("idle", to) for to in ("running", "paused", "interrupted", "completed", "failed")),
+    *(("running", to) for to in ("idle", "paused", "interrupted", "completed", "failed")),
+    *(("paused", to) for to in ("idle", "interrupted", "completed", "failed")),
+    *(("interrupted", to) for to in ("running", "completed", "failed")),
+    *(("completed", to) for to in ("running", "paused", "failed")),
+    *(("failed", to) for to in ("running", "completed")),
 }
 TURNS = {("running", to) for to in ("done", "aborted", "error", "lost")}
 MEMBERS = {("active", "removed"), ("removed", "active")}
@@ -118,8 +114,11 @@ def test_a_step_from_a_status_that_has_changed_meanwhile_is_refused(
 
 def a_task(build, cook, status):
     now = build.clock.now()
+    steps_taken = {"paused": interrupting.pause, "interrupted": interrupting.stop}
     if status == "running":
         build.a_turn(cook)
+    elif status in steps_taken:
+        steps_taken[status](cook, by=build.founder, clock=build.clock)
     elif status != "idle":
         action(tasks.conclude)(cook, status, summary="", actor=SYSTEM, now=now)
     return fresh(cook)

@@ -188,12 +188,12 @@ def test_what_is_taken_while_it_is_taken_back_keeps_its_lanes(
     work: Work, clock: ManualClock, target: UUID
 ) -> None:
     """Who takes promises back has seen it at rest; meanwhile a drain has begun to run it."""
-    work.owe(target=target)
+    entry = work.owe(target=target)
     taken = threading.Event()
 
     @action
     def take() -> None:
-        assert runs.take(owner="test:1", now=clock.now()) is not None
+        assert runs.take(entry, owner="test:1", now=clock.now())
         taken.set()
         if connection.vendor == "postgresql":
             _wait_for_somebody_who_waits()

@@ -4,6 +4,8 @@ import os
 from functools import partial
 from typing import Any
 
+import pytest
+
 from cowork import editing
 from cowork.models import Turn
 from messaging import finishing, leaving, recovering, taking, withdrawing
@@ -94,6 +96,7 @@ def test_nothing_is_started_after_a_revocation(trio: Trio) -> None:
         repairing.restore(trio.team.id, handle="echo", by=trio.founder, clock=trio.clock)
 
 
+@pytest.mark.timeout(120 + 5 * END_ROUNDS)
 def test_a_send_at_the_very_end_of_a_turn_is_not_left_behind(trio: Trio) -> None:
     trio.send(trio.atlas, trio.forge, message_id="m-0")
     for number in range(1, END_ROUNDS + 1):

@@ -1,0 +1,1 @@
+"""How fast the product is, beside references that run in turns with it (docs/performance.md)."""

@@ -1,0 +1,1 @@
+"""What the product is compared with: the bare parts that it is made of."""

@@ -1,0 +1,1 @@
+"""A view that stores a message and knows nothing else."""
