@@ -10,6 +10,7 @@ from cowork import locks
 from messaging import boundary, receipts, timelines, wakes
 from messaging.invariants import Finding
 from messaging.models import Receipt
+from messaging.recovering import each
 from timeline.clock import Clock
 from timeline.transactions import action
 
@@ -23,6 +24,12 @@ def mend(found: Iterable[Finding], *, clock: Clock) -> list[Finding]:
         if finding.task_id is not None and _wake(finding.task_id, clock=clock):
             mended.append(finding)
     return mended
+
+
+def complete_timelines(*, clock: Clock) -> int:
+    """Complete every timeline that was told less than the receipts say, however old; how many."""
+    found = timelines.incomplete().order_by("pk").values_list("pk", flat=True)
+    return each(list(found), lambda receipt_id: _complete(receipt_id, clock=clock))
 
 
 @action

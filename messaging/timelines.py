@@ -7,6 +7,11 @@ from datetime import datetime
 from typing import Literal
 from uuid import UUID
 
+from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery, TextField, Value
+from django.db.models.expressions import Combinable
+from django.db.models.fields.json import KT
+from django.db.models.functions import Cast, Coalesce, Concat
+
 from cowork.models import Task, Turn
 from messaging.models import Receipt
 from timeline import log
@@ -20,20 +25,22 @@ from timeline.event_types import (
     UserMessage,
 )
 from timeline.log import SYSTEM, Actor
-from timeline.models import Body, Event
+from timeline.models import Event
 from timeline.transactions import require_transaction
 
 Side = Literal["sender", "recipient"]
 
 
-def tell_acceptance(receipt: Receipt, text: Body, *, actor: Actor, now: datetime) -> None:
+def tell_acceptance(receipt: Receipt, *, actor: Actor, now: datetime) -> None:
     """Accepted: `agent_message` at an agent that sends, and scheduled at the recipient."""
-    if receipt.sender_task_id is not None:
-        _tell_sent(receipt, receipt.sender_task_id, text, actor=actor, now=now)
+    _tell_sent(receipt, actor=actor, now=now)
     _tell_scheduled(receipt, actor=actor, now=now)
 
 
-def _tell_sent(receipt: Receipt, stream: UUID, text: Body, *, actor: Actor, now: datetime) -> None:
+def _tell_sent(receipt: Receipt, *, actor: Actor, now: datetime) -> None:
+    stream, text = receipt.sender_task_id, receipt.body
+    if stream is None:
+        return
     sent = AgentMessage(
         message_id=receipt.message_id,
         receipt_id=receipt.id,
@@ -125,11 +132,9 @@ def complete(receipt: Receipt, *, now: datetime) -> bool:
         _tell_scheduled(receipt, actor=SYSTEM, now=now)
         is_whole = False
     sender = receipt.sender_task_id
-    if (
-        sender is not None
-        and not told.filter(stream_id=sender, type=EventType.AGENT_MESSAGE).exists()
-    ):
-        _tell_sent(receipt, sender, receipt.body, actor=SYSTEM, now=now)
+    sent = told.filter(type=EventType.AGENT_MESSAGE)
+    if sender is not None and not sent.filter(stream_id=sender).exists():
+        _tell_sent(receipt, actor=SYSTEM, now=now)
         is_whole = False
     if receipt.status == Receipt.Status.DELIVERED and EventType.USER_MESSAGE not in kinds:
         tell_transcript(receipt, actor=SYSTEM, now=now)
@@ -144,6 +149,47 @@ def complete(receipt: Receipt, *, now: datetime) -> bool:
             _tell_side(receipt, before, side, stream, actor=SYSTEM, now=now)
             is_whole = False
     return not is_whole
+
+
+def incomplete() -> QuerySet[Receipt]:
+    """The receipts of which a timeline was not told all: what `complete` asks, as one query."""
+    at_recipient, at_sender = _told("recipient_id"), _told("sender_task_id")
+    has_sender = Q(sender_task__isnull=False)
+    is_delivered = Q(status=Receipt.Status.DELIVERED)
+    compared = Receipt.objects.alias(
+        stored=_joined(F("status"), F("attempt"), F("reply_status")),
+        told_recipient=_newest_status(at_recipient),
+        told_sender=_newest_status(at_sender),
+    )
+    return compared.filter(
+        ~Exists(at_recipient.filter(type=EventType.AGENT_FOLLOW_UP_SCHEDULED))
+        | ~Q(told_recipient=F("stored"))
+        | (has_sender & ~Exists(at_sender.filter(type=EventType.AGENT_MESSAGE)))
+        | (has_sender & ~Q(told_sender=F("stored")))
+        | (is_delivered & ~Exists(at_recipient.filter(type=EventType.USER_MESSAGE)))
+    )
+
+
+def _told(side: str) -> QuerySet[Event]:
+    """What the timeline of a side was told of the receipt of an outer query."""
+    return Event.objects.filter(subject=OuterRef("pk"), stream_id=OuterRef(side))
+
+
+def _newest_status(told: QuerySet[Event]) -> Coalesce:
+    lines = told.filter(type=EventType.MESSAGE_STATUS).order_by("-seq")
+    facts = _joined(KT("payload__to"), KT("payload__attempt"), KT("payload__reply_status"))
+    newest = Subquery(lines.values_list(facts)[:1])
+    return Coalesce(newest, Value(""), output_field=TextField())
+
+
+def _joined(status: Combinable, attempt: Combinable, reply_status: Combinable) -> Concat:
+    """What a status line tells, as one text; no reply status is `null`, as in JSON."""
+    waits = Coalesce(Cast(reply_status, TextField()), Value("null"), output_field=TextField())
+    words = (Cast(status, TextField()), Cast(attempt, TextField()), waits)
+    return Concat(
+        *(Concat(word, Value(" "), output_field=TextField()) for word in words),
+        output_field=TextField(),
+    )
 
 
 def party_of(task: Task) -> Party:
