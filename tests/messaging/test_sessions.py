@@ -19,7 +19,7 @@ def accept(build):
         event = {"type": "accepted", **more}
         if ref is not None:
             event["session_ref"] = ref
-        turn: Turn = build.claimed(fresh(task), start=True).turn
+        turn = build.claimed(fresh(task), start=True).turn
         build.report(turn, event)
         return fresh(turn)
 
