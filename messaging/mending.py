@@ -18,9 +18,7 @@ def mend(found: Iterable[Finding], *, clock: Clock) -> list[Finding]:
     """Mend what can be mended; returns those findings. Safe to repeat."""
     mended = []
     for finding in found:
-        if finding.receipt_id is not None and complete_from_receipt(
-            finding.receipt_id, clock=clock
-        ):
+        if finding.receipt_id is not None and complete_views(finding.receipt_id, clock=clock):
             mended.append(finding)
         if finding.task_id is not None and _wake(finding.task_id, clock=clock):
             mended.append(finding)
@@ -28,7 +26,7 @@ def mend(found: Iterable[Finding], *, clock: Clock) -> list[Finding]:
 
 
 @action
-def complete_from_receipt(receipt_id: UUID, *, clock: Clock) -> bool:
+def complete_views(receipt_id: UUID, *, clock: Clock) -> bool:
     """Tell the timelines of one message what they were not told; whether they missed something."""
     found = Receipt.objects.values_list("recipient_id", "sender_task_id").get(pk=receipt_id)
     locks.lock_tasks(*(task_id for task_id in found if task_id is not None))

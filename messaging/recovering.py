@@ -16,7 +16,7 @@ from cowork import locks
 from cowork.models import Slot, Task, Turn
 from messaging import boundary, deadlines, replies, reporting, wakes
 from messaging.finishing import Ending, close
-from messaging.mending import complete_from_receipt
+from messaging.mending import complete_views
 from messaging.models import Receipt
 from messaging.timelines import incomplete
 from timeline.clock import Clock, latest
@@ -149,7 +149,7 @@ def complete_timelines(*, clock: Clock) -> int:
     """Complete every timeline that was told less than the receipts say, however old (SPEC §5.7);
     how many receipts. One query finds them: after ordinary work there are none."""
     found = incomplete().order_by("pk").values_list("pk", flat=True)
-    return _each(list(found), lambda receipt_id: complete_from_receipt(receipt_id, clock=clock))
+    return _each(list(found), lambda receipt_id: complete_views(receipt_id, clock=clock))
 
 
 def answer_what_is_owed(*, clock: Clock) -> int:

@@ -3,7 +3,7 @@
 import pytest
 
 from cowork import reopening
-from cowork.models import Turn, WorkSession
+from cowork.models import WorkSession
 from messaging import output
 from teams.models import RuntimeProfile
 from tests.build import Build, events, fresh
