@@ -11,7 +11,7 @@ class MessagingConfig(AppConfig):
 
     def ready(self) -> None:
         from cowork import kinds, runtimes, sweeps, tasks
-        from messaging import deadlines, mending, purging, quarantining, receipts, recovering, wakes
+        from messaging import deadlines, purging, quarantining, receipts, recovering, wakes
         from messaging.agents.script import ScriptRuntime
         from messaging.visitors import Visitors
         from teams.models import RuntimeProfile
@@ -28,4 +28,4 @@ class MessagingConfig(AppConfig):
         sweeps.register(recovering.recover)
         sweeps.register_daily(purging.retain)
         sweeps.register(partial(recovering.recover, is_start=True), at_start=True)
-        sweeps.register(mending.complete_timelines, at_start=True)
+        sweeps.register(recovering.complete_timelines, at_start=True)

@@ -12,7 +12,7 @@ from uuid import UUID
 from django.db.models import Count, F, Max, Min, Q
 
 from cowork.models import OutboxEntry, Task, Turn
-from messaging import boundary, timelines, wakes
+from messaging import boundary, wakes
 from messaging.models import Receipt
 from timeline.event_types import EventType
 from timeline.models import Event, Stream
@@ -104,13 +104,6 @@ def _views(_now: datetime) -> Iterator[Finding]:
                     yield Finding("views_agree", [str(receipt.id)], text, receipt_id=receipt.id)
 
 
-def _told_all(_now: datetime) -> Iterator[Finding]:
-    """Each side was told that the message was accepted, and all since."""
-    for receipt_id in timelines.incomplete().order_by("pk").values_list("pk", flat=True):
-        text = "a timeline was not told all of it"
-        yield Finding("told_all", [str(receipt_id)], text, receipt_id=receipt_id)
-
-
 def _wakes(now: datetime) -> Iterator[Finding]:
     """What may start has a promise of a wake, and no promise is for nothing."""
     standing = OutboxEntry.objects.filter(kind=wakes.WAKE_TASK)
@@ -171,7 +164,6 @@ CHECKS: tuple[Callable[[datetime], Iterator[Finding]], ...] = (
     _acceptances,
     _transcript,
     _views,
-    _told_all,
     _wakes,
     _turns,
     _replies,

@@ -10,7 +10,6 @@ from cowork import locks
 from messaging import boundary, receipts, timelines, wakes
 from messaging.invariants import Finding
 from messaging.models import Receipt
-from messaging.recovering import each
 from timeline.clock import Clock
 from timeline.transactions import action
 
@@ -19,21 +18,16 @@ def mend(found: Iterable[Finding], *, clock: Clock) -> list[Finding]:
     """Mend what can be mended; returns those findings. Safe to repeat."""
     mended = []
     for finding in found:
-        if finding.receipt_id is not None and _complete(finding.receipt_id, clock=clock):
+        if finding.receipt_id is not None and complete_views(finding.receipt_id, clock=clock):
             mended.append(finding)
         if finding.task_id is not None and _wake(finding.task_id, clock=clock):
             mended.append(finding)
     return mended
 
 
-def complete_timelines(*, clock: Clock) -> int:
-    """Complete every timeline that was told less than the receipts say, however old; how many."""
-    found = timelines.incomplete().order_by("pk").values_list("pk", flat=True)
-    return each(list(found), lambda receipt_id: _complete(receipt_id, clock=clock))
-
-
 @action
-def _complete(receipt_id: UUID, *, clock: Clock) -> bool:
+def complete_views(receipt_id: UUID, *, clock: Clock) -> bool:
+    """Tell the timelines of one message what they were not told; whether they missed something."""
     found = Receipt.objects.values_list("recipient_id", "sender_task_id").get(pk=receipt_id)
     locks.lock_tasks(*(task_id for task_id in found if task_id is not None))
     receipt: Receipt = receipts.in_full(Receipt.objects.filter(pk=receipt_id)).get()

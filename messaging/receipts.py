@@ -53,7 +53,7 @@ def queue(*, recipient: Task, text: Body, actor: Actor, now: datetime, **fields:
         due_at=now,
         **fields,
     )
-    timelines.tell_acceptance(receipt, actor=actor, now=now)
+    timelines.tell_acceptance(receipt, text, actor=actor, now=now)
     timelines.tell_status(receipt, None, actor=actor, now=now)
     return receipt
 

@@ -15,7 +15,9 @@ from cowork import locks
 from cowork.models import Slot, Task, Turn
 from messaging import boundary, deadlines, naps, replies, reporting, wakes
 from messaging.finishing import Ending, close
+from messaging.mending import complete_views
 from messaging.models import Receipt
+from messaging.timelines import incomplete
 from timeline.clock import Clock, latest
 from timeline.log import SYSTEM
 from timeline.refusals import Refusal
@@ -107,7 +109,7 @@ def lose_silent_turns(*, clock: Clock) -> int:
     """End as lost each turn whose lease has run out; how many."""
     expired = Turn.objects.filter(status=Turn.Status.RUNNING, lease_expires_at__lte=clock.now())
     ids = list(expired.order_by("lease_expires_at").values_list("pk", flat=True))
-    return each(ids, lambda turn_id: _lose(turn_id, clock=clock))
+    return _each(ids, lambda turn_id: _lose(turn_id, clock=clock))
 
 
 @action
@@ -140,7 +142,7 @@ def wake_what_waits(*, clock: Clock) -> int:
     rows = wakes.unpromised(idle.filter(Exists(wakers) | Q(resumes_at__isnull=False)))
     now = clock.now()
     found = [task.id for task in rows.order_by("pk") if boundary.due_at(task, now=now) is not None]
-    return each(found, lambda task_id: _wake(task_id, clock=clock))
+    return _each(found, lambda task_id: _wake(task_id, clock=clock))
 
 
 @action
@@ -154,9 +156,16 @@ def _wake(task_id: UUID, *, clock: Clock) -> bool:
     return True
 
 
+def complete_timelines(*, clock: Clock) -> int:
+    """Complete every timeline that was told less than the receipts say, however old (SPEC §5.7);
+    how many receipts. One query finds them: after ordinary work there are none."""
+    found = incomplete().order_by("pk").values_list("pk", flat=True)
+    return _each(list(found), lambda receipt_id: complete_views(receipt_id, clock=clock))
+
+
 def answer_what_is_owed(*, clock: Clock) -> int:
     """Send the automatic replies that a death kept from being sent (SPEC §7.5); how many tasks."""
-    return each(replies.tasks_that_owe(), lambda task_id: _answer(task_id, clock=clock))
+    return _each(replies.tasks_that_owe(), lambda task_id: _answer(task_id, clock=clock))
 
 
 @action
@@ -179,7 +188,7 @@ def _answer(task_id: UUID, *, clock: Clock) -> bool:
 def bound_waits(*, clock: Clock) -> int:
     """Give each wait an end whose answer was on its way and came to nothing (SPEC §7.3)."""
     ids = list(deadlines.endless().order_by("pk").values_list("pk", flat=True))
-    return each(ids, lambda receipt_id: _bound(receipt_id, clock=clock))
+    return _each(ids, lambda receipt_id: _bound(receipt_id, clock=clock))
 
 
 @action
@@ -192,7 +201,7 @@ def _bound(receipt_id: UUID, *, clock: Clock) -> bool:
     return found is not None
 
 
-def each(ids: Iterable[UUID], step: Callable[[UUID], bool]) -> int:
+def _each(ids: Iterable[UUID], step: Callable[[UUID], bool]) -> int:
     """Take one step for each id; one that fails waits for the next sweep, the rest go on."""
     count = 0
     for row_id in ids:

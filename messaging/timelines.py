@@ -25,22 +25,20 @@ from timeline.event_types import (
     UserMessage,
 )
 from timeline.log import SYSTEM, Actor
-from timeline.models import Event
+from timeline.models import Body, Event
 from timeline.transactions import require_transaction
 
 Side = Literal["sender", "recipient"]
 
 
-def tell_acceptance(receipt: Receipt, *, actor: Actor, now: datetime) -> None:
+def tell_acceptance(receipt: Receipt, text: Body, *, actor: Actor, now: datetime) -> None:
     """Accepted: `agent_message` at an agent that sends, and scheduled at the recipient."""
-    _tell_sent(receipt, actor=actor, now=now)
+    if receipt.sender_task_id is not None:
+        _tell_sent(receipt, receipt.sender_task_id, text, actor=actor, now=now)
     _tell_scheduled(receipt, actor=actor, now=now)
 
 
-def _tell_sent(receipt: Receipt, *, actor: Actor, now: datetime) -> None:
-    stream, text = receipt.sender_task_id, receipt.body
-    if stream is None:
-        return
+def _tell_sent(receipt: Receipt, stream: UUID, text: Body, *, actor: Actor, now: datetime) -> None:
     sent = AgentMessage(
         message_id=receipt.message_id,
         receipt_id=receipt.id,
@@ -132,9 +130,11 @@ def complete(receipt: Receipt, *, now: datetime) -> bool:
         _tell_scheduled(receipt, actor=SYSTEM, now=now)
         is_whole = False
     sender = receipt.sender_task_id
-    sent = told.filter(type=EventType.AGENT_MESSAGE)
-    if sender is not None and not sent.filter(stream_id=sender).exists():
-        _tell_sent(receipt, actor=SYSTEM, now=now)
+    if (
+        sender is not None
+        and not told.filter(stream_id=sender, type=EventType.AGENT_MESSAGE).exists()
+    ):
+        _tell_sent(receipt, sender, receipt.body, actor=SYSTEM, now=now)
         is_whole = False
     if receipt.status == Receipt.Status.DELIVERED and EventType.USER_MESSAGE not in kinds:
         tell_transcript(receipt, actor=SYSTEM, now=now)

@@ -3,7 +3,7 @@
 import pytest
 
 from cowork import sweeps
-from messaging import invariants, mending, timelines
+from messaging import invariants, recovering, timelines
 from messaging.models import Receipt
 from tests.build import events, fresh
 from timeline import log
@@ -54,7 +54,7 @@ def test_there_is_nothing_to_do_after_ordinary_work(build, clock, answered, otto
     build.fail_before(build.send(pilot, cook, "back to its place").receipt.recipient)
 
     assert not timelines.incomplete().exists()
-    assert mending.complete_timelines(clock=clock) == 0
+    assert recovering.complete_timelines(clock=clock) == 0
 
 
 @pytest.mark.parametrize("kind", ["user_message", "agent_follow_up_scheduled", "message_status"])
@@ -63,10 +63,10 @@ def test_the_recipients_timeline_is_completed(build, clock, answered, pilot, coo
     forget(cook, *events(cook, kind))
     assert projected(pilot, cook) != before
 
-    assert mending.complete_timelines(clock=clock) > 0
+    assert recovering.complete_timelines(clock=clock) > 0
 
     assert projected(pilot, cook) == before
-    assert mending.complete_timelines(clock=clock) == 0
+    assert recovering.complete_timelines(clock=clock) == 0
     assert findings(clock) == set()
 
 
@@ -76,7 +76,7 @@ def test_the_senders_timeline_is_completed(build, clock, answered, pilot, cook, 
     forget(pilot, *events(pilot, kind))
     assert projected(pilot, cook) != before
 
-    assert mending.complete_timelines(clock=clock) > 0
+    assert recovering.complete_timelines(clock=clock) > 0
 
     assert projected(pilot, cook) == before
     assert findings(clock) == set()
@@ -88,7 +88,7 @@ def test_a_status_that_was_told_late_is_told_again(build, clock, answered, pilot
     forget(pilot, lines[-1])
     assert answered in timelines.incomplete()
 
-    mending.complete_timelines(clock=clock)
+    recovering.complete_timelines(clock=clock)
 
     told = [row.payload for row in events(pilot, "message_status") if row.subject == answered.id]
     assert (told[-1]["to"], told[-1]["reply_status"]) == ("delivered", "received")
@@ -101,7 +101,7 @@ def test_an_attempt_that_was_not_told_is_told(build, clock, pilot, cook):
     lines = [row for row in events(cook, "message_status") if row.subject == receipt.id]
     forget(cook, lines[-1])
 
-    mending.complete_timelines(clock=clock)
+    recovering.complete_timelines(clock=clock)
 
     [*_lines, told] = events(cook, "message_status")
     assert (told.payload["to"], told.payload["attempt"], told.actor_kind) == ("queued", 2, "system")
@@ -112,7 +112,7 @@ def test_what_a_person_sent_has_one_timeline(build, clock, cook, otto):
     build.take_in(cook)
     forget(cook, *events(cook, "user_message"))
 
-    assert mending.complete_timelines(clock=clock) == 1
+    assert recovering.complete_timelines(clock=clock) == 1
 
     [told] = events(cook, "user_message")
     assert (told.subject, told.body_id) == (receipt.id, receipt.body_id)
@@ -125,7 +125,7 @@ def test_nothing_is_too_old_and_nothing_is_left_out(build, clock, pilot, cook, o
     clock.advance(1000 * 86_400)
     forget(cook, *events(cook, "agent_follow_up_scheduled"))
 
-    assert mending.complete_timelines(clock=clock) == 30
+    assert recovering.complete_timelines(clock=clock) == 30
     assert not timelines.incomplete().exists()
 
 
@@ -141,15 +141,15 @@ def test_one_that_cannot_be_completed_leaves_the_others(build, clock, cook, otto
 
     monkeypatch.setattr(timelines, "complete", fails_for_one)
 
-    assert mending.complete_timelines(clock=clock) == 1
+    assert recovering.complete_timelines(clock=clock) == 1
     assert list(timelines.incomplete()) == [fresh(bad)]
     assert good not in timelines.incomplete()
 
 
 def test_it_is_done_at_every_start():
-    assert mending.complete_timelines in sweeps.AT_START
+    assert recovering.complete_timelines in sweeps.AT_START
 
 
 def test_looking_is_one_query(build, clock, answered, django_assert_num_queries):
     with django_assert_num_queries(1):
-        mending.complete_timelines(clock=clock)
+        recovering.complete_timelines(clock=clock)
