@@ -18,7 +18,7 @@ from tests.live.installation import ROOT, Installation, a_database, until
 from tests.provisioned import plan
 from timeline import crash
 
-PATIENCE = 20.0
+PATIENCE = 40.0
 
 
 class Mortal(Installation):
@@ -57,11 +57,17 @@ class Mortal(Installation):
         self.start()
         with contextlib.suppress(httpx.TransportError):
             yield
-        assert self.process is not None
-        assert self.process.wait(PATIENCE) != 0
+        try:
+            until(self.has_ended, PATIENCE, what=f"the death at {point}")
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{self.log.read_text()[-4000:]}") from error
         assert (self.folder / f"crashed-{point}").exists()
         self.settings = usual
         self.start()
+
+    def has_ended(self) -> bool:
+        assert self.process is not None
+        return self.process.poll() is not None
 
     def check_records(self) -> None:
         """Stop it, then look at its rows."""
