@@ -154,7 +154,7 @@ def _repeats(our: Running, url: str, fresh: Side, *, each: int, count: int) -> R
     report = Report("B3", "repeating an accepted message")
     report.lines = [
         Line("requests/s : fresh ones", ratio_of_rates(again, fresh), at_least=1.0),
-        Line("rows written each", written / units, unit="rows", at_most=0),
+        Line("rows left in a new version, each", written / units, unit="rows", at_most=0),
     ]
     report.notes = [again.told]
     return report
