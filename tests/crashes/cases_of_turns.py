@@ -210,10 +210,24 @@ def an_answer_that_was_owed(scene: Scene) -> Case:
     )
 
 
+@crash_of("messaging.recovering._bound")
+def a_wait_without_an_end(scene: Scene) -> Case:
+    asked = scene.a_receipt("delivered", sender=scene.echo, recipient=scene.forge)
+    assert asked.turn is not None
+    # Its asker is out of reach, so nothing answers it; and the end that its wait was given is gone.
+    leaving.remove_member(scene.team.id, handle="echo", by=scene.founder, clock=scene.clock)
+    scene.end(asked.turn)
+    Receipt.objects.filter(pk=asked.pk).update(reply_deadline_at=None)
+    return answered(
+        lambda: recovering.bound_waits(clock=scene.clock),
+        lambda: fresh(asked).reply_deadline_at is not None,
+    )
+
+
 # Mending
 
 
-@crash_of("messaging.mending._complete")
+@crash_of("messaging.mending.complete_views")
 def a_timeline_that_was_not_told(scene: Scene) -> Case:
     receipt = scene.a_receipt(sender=scene.atlas, recipient=scene.forge)
     _tear_off_the_last_line(scene.atlas.stream)
