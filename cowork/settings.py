@@ -219,6 +219,9 @@ UNFOLD: dict[str, Any] = {
     "SITE_HEADER": "CoWork",
     "SITE_SYMBOL": "hub",
     "SITE_URL": "/",
+    "SITE_FAVICONS": [
+        {"rel": "icon", "href": f"{STATIC_URL}timeline/icon.svg", "type": "image/svg+xml"}
+    ],
     "SHOW_VIEW_ON_SITE": False,
     "SHOW_HISTORY": False,
     "SIDEBAR": {"show_search": True},
